@@ -1,0 +1,56 @@
+"""Which gradients a round takes: the one thing in which synchronous, bounded-stale, softsync and async SGD differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailcut.errors import ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Which arrivals count, and what a worker does after its arrival.
+
+    Attributes:
+        max_staleness: rounds by which a gradient's version may lag behind the open round; None for no bound. With
+            0 the work a close cuts off is worthless; otherwise it goes on and counts in a later round.
+        refill: whether a worker starts another mini-batch as soon as it arrived (a round then counts mini-batches,
+            a fast worker several times) instead of waiting for the close (a round then counts distinct workers).
+
+    Example:
+        >>> SYNCHRONOUS.admits(0), SYNCHRONOUS.admits(1), ASYNCHRONOUS.admits(7)
+        (True, False, True)
+    """
+
+    max_staleness: int | None = 0
+    refill: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_staleness is not None and self.max_staleness < 0:
+            raise ParameterError(
+                f"max_staleness must be 0 or more, but got {self.max_staleness}. Use None for no bound."
+            )
+
+    def admits(self, staleness: int) -> bool:
+        """Whether a gradient `staleness` rounds old is used."""
+        return self.max_staleness is None or staleness <= self.max_staleness
+
+    @property
+    def keeps_work(self) -> bool:
+        """Whether work that a close cuts off may still count later."""
+        return self.max_staleness != 0
+
+
+SYNCHRONOUS = Acceptance()
+"""First c distinct workers, the rest is dropped: plain synchronous SGD, backup workers, K-sync."""
+BATCH_SYNCHRONOUS = Acceptance(refill=True)
+"""First c mini-batches of this version from anybody: K-batch-sync (Dutta et al., arXiv 1803.01113)."""
+STALE_SYNCHRONOUS = Acceptance(max_staleness=None)
+"""First c distinct workers, of whatever version: K-async."""
+ASYNCHRONOUS = Acceptance(max_staleness=None, refill=True)
+"""First c mini-batches of whatever version: K-batch-async; softsync with c = n // k; plain async with c = 1."""
+
+
+def bounded_stale(most: int) -> Acceptance:
+    """First c distinct workers, at most `most` rounds old."""
+    return Acceptance(max_staleness=most)

@@ -1,0 +1,54 @@
+"""Clusters: where run times come from in virtual time.
+
+A cluster draws run times (`sample`) and knows the exact law of the next round given what drove the last ones
+(`law`). The null case is `Iid`; `slow_at`, `fail_at` and `Switch` wrap other clusters; `PRESETS` have names.
+"""
+
+from tailcut.clusters.anytime import CEDAR, NIAGARA, SleepingRanks, delayed
+from tailcut.clusters.base import Cluster, Sample
+from tailcut.clusters.churn import FailAndReturn
+from tailcut.clusters.compound import Mixture, Scaled, Shifted, Sum
+from tailcut.clusters.drift import Drift, Switch
+from tailcut.clusters.faults import FailAt, SlowAt, fail_at, slow_at
+from tailcut.clusters.groups import GroupsInTurn
+from tailcut.clusters.hetero import FixedLevels, PersistentStates
+from tailcut.clusters.iid import Iid, Independent
+from tailcut.clusters.laws import Deterministic, Law, ShiftedExponential, TruncatedNormal, Uniform
+from tailcut.clusters.lognormal import LogNormal, ParetoTailed
+from tailcut.clusters.markov import MarkovNodes
+from tailcut.clusters.presets import PRESETS, Preset
+
+__all__ = [
+    "CEDAR",
+    "NIAGARA",
+    "PRESETS",
+    "Cluster",
+    "Deterministic",
+    "Drift",
+    "FailAndReturn",
+    "FailAt",
+    "FixedLevels",
+    "GroupsInTurn",
+    "Iid",
+    "Independent",
+    "Law",
+    "LogNormal",
+    "MarkovNodes",
+    "Mixture",
+    "ParetoTailed",
+    "PersistentStates",
+    "Preset",
+    "Sample",
+    "Scaled",
+    "Shifted",
+    "ShiftedExponential",
+    "SleepingRanks",
+    "SlowAt",
+    "Sum",
+    "Switch",
+    "TruncatedNormal",
+    "Uniform",
+    "delayed",
+    "fail_at",
+    "slow_at",
+]

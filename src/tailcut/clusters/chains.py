@@ -1,0 +1,35 @@
+"""Two-state Markov chains: machines that slow down and recover, workers that fail and return."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailcut.types import BoolArray
+
+
+def two_state(start: BoolArray, steps: int, p_on: float, p_off: float, rng: np.random.Generator) -> BoolArray:
+    """Independent chains that switch on with probability `p_on` a step and off with `p_off`.
+
+    Args:
+        start: `(k,)` which are on before the first step.
+        steps: how many steps to draw.
+        p_on: probability of off -> on.
+        p_off: probability of on -> off.
+        rng: source of randomness.
+
+    Returns:
+        `(steps + 1, k)` states: row 0 is `start`, row t the state after t steps.
+    """
+    u = rng.random((steps, len(start)))
+    turns_on, stays_on = u < p_on, u >= p_off
+    states = np.empty((steps + 1, len(start)), dtype=np.bool_)
+    states[0] = start
+    for t in range(steps):
+        states[t + 1] = np.where(states[t], stays_on[t], turns_on[t])
+    return states
+
+
+def stationary_start(k: int, p_on: float, p_off: float, rng: np.random.Generator) -> BoolArray:
+    """`(k,)` states as they are in the long run: on with probability p_on / (p_on + p_off)."""
+    start: BoolArray = rng.random(k) < p_on / (p_on + p_off)
+    return start

@@ -1,0 +1,1 @@
+"""Engines: the rounds of `tailcut.round` plus a clock and a transport."""

@@ -1,0 +1,46 @@
+"""What a simulated run leaves behind: one row per round, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailcut.types import BoolArray, FloatArray, IntArray, Seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One policy on one table.
+
+    Attributes:
+        elapsed: `(rounds,)` seconds from opening to close.
+        counts: `(rounds,)` gradients used.
+        values: `(rounds,)` the same, partial ones counted by their share.
+        accepted: `(rounds, workers)` whether a gradient of that worker was used in that round.
+        idle: `(rounds,)` seconds that workers spent waiting between their arrival and the close, all workers added up.
+        present: `(rounds,)` workers that took part.
+        overhead: seconds between a close and the next opening.
+        staleness: `(gradients,)` rounds between a used gradient's version and the round that used it.
+    """
+
+    elapsed: FloatArray
+    counts: IntArray
+    values: FloatArray
+    accepted: BoolArray
+    idle: FloatArray
+    present: IntArray
+    overhead: Seconds
+    staleness: IntArray
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were closed."""
+        return len(self.elapsed)
+
+    def throughput(self, skip: int = 0) -> float:
+        """Gradients per second after the first `skip` rounds."""
+        return float(self.values[skip:].sum() / (self.elapsed[skip:] + self.overhead).sum())
+
+    def idle_share(self, skip: int = 0) -> float:
+        """Mean share of the time that a worker waits for others, after the first `skip` rounds."""
+        paid = ((self.elapsed[skip:] + self.overhead) * self.present[skip:]).sum()
+        return float(self.idle[skip:].sum() / paid)

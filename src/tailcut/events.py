@@ -1,0 +1,124 @@
+"""What goes into the state machine of `round.py` and what comes out. Plain records; time is always a field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tailcut.types import NO_NODE, Fate, RoundRecord, Seconds, WorkerId
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A worker is there; it takes part from the next opening on."""
+
+    now: Seconds
+    worker: WorkerId
+    node: int = NO_NODE
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A worker is gone, with whatever it was computing."""
+
+    now: Seconds
+    worker: WorkerId
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A worker's gradient for `version` is in.
+
+    Attributes:
+        now: the clock's seconds.
+        worker: who.
+        version: of the parameters the gradient was computed for.
+        run_time: the worker's own measured seconds.
+        share: part of its mini-batch the gradient covers; under 1 the worker stopped early, at its deadline.
+        finite: False if the gradient overflowed; it must still arrive, or everyone would wait for it.
+    """
+
+    now: Seconds
+    worker: WorkerId
+    version: int
+    run_time: Seconds
+    share: float = 1.0
+    finite: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has come to `now`; answers a `WakeAt`."""
+
+    now: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The parameters of `version` are out: the round for them may open. Version 0 starts the run."""
+
+    now: Seconds
+    version: int
+
+
+Event: TypeAlias = Joined | Left | Arrived | Tick | Applied
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRound:
+    """The round for `version` is open; `workers` start on it now, each stopping by itself after `deadline` seconds."""
+
+    version: int
+    workers: tuple[WorkerId, ...]
+    deadline: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartWork:
+    """One worker starts on `version` while its round is already open."""
+
+    worker: WorkerId
+    version: int
+    deadline: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Send a `Tick` at `now` unless the round has closed by then. A later `WakeAt` replaces an earlier one."""
+
+    now: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """One gradient that goes into the update."""
+
+    worker: WorkerId
+    version: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CloseRound:
+    """The round is closed, once: reduce `accepted`, apply, and answer with `Applied(version + 1)`.
+
+    `abandon` are the workers that must drop what they are computing.
+    """
+
+    version: int
+    accepted: tuple[Accepted, ...]
+    abandon: tuple[WorkerId, ...]
+    record: RoundRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """The fate of a gradient that was pending when its round closed."""
+
+    worker: WorkerId
+    version: int
+    fate: Fate
+    run_time: Seconds
+
+
+Command: TypeAlias = OpenRound | StartWork | WakeAt | CloseRound | Settle

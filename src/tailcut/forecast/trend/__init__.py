@@ -1,0 +1,11 @@
+"""Trend: levels that adapt, factors that are shared, residuals from the recent empirical distribution.
+
+    log run time = factor of the worker's group + the worker's own law or, often, near its last run time
+
+`cells` is the logarithmic grid, `own` each worker's law backed by everybody's residuals, `stay` persistence,
+`factors` what groups share, `trend` the forecaster made of them.
+"""
+
+from tailcut.forecast.trend.trend import Trend, TrendBelief
+
+__all__ = ["Trend", "TrendBelief"]

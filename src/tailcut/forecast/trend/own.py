@@ -1,0 +1,114 @@
+"""Each worker's own law of run times, learnt from seen and censored times alike, backed by what all share.
+
+A worker's law is described by its hazard in each cell: events ÷ exposure. Censored times add exposure and no event
+(Kaplan & Meier 1958), so nothing is ever imputed. With prior hazard h₀ of strength κ, as of a beta process,
+
+    h = (events + κ·h₀) / (exposure + κ),
+
+where h₀ is the hazard of everybody's residuals, placed at the worker's own level, its median.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailcut.forecast.trend.cells import COUNT, blurred
+from tailcut.types import BoolArray, FloatArray, IntArray
+
+UNKNOWN_HAZARD = 0.02
+"""Hazard per cell where nobody was ever seen: the chance that a worker beyond all experience arrives."""
+ENOUGH = 0.5
+"""Exposure under which a cell counts as never seen."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Events and exposure by cell, older ones discounted.
+
+    Attributes:
+        events: `(…, cells)` arrivals seen in each cell.
+        censored: `(…, cells)` workers cut in each cell; one cut after a part u of a cell counts u there and 1 − u
+            in the cell before, so that exposures add up.
+    """
+
+    events: FloatArray
+    censored: FloatArray
+
+    @staticmethod
+    def empty(*shape: int) -> Tally:
+        """Nothing seen."""
+        return Tally(np.zeros(shape), np.zeros(shape))
+
+    def exposure(self) -> FloatArray:
+        """`(…, cells)` how many were still out at the beginning of each cell."""
+        total: FloatArray = np.cumsum((self.events + self.censored)[..., ::-1], axis=-1)[..., ::-1]
+        return total
+
+
+def split(position: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Cell and part of the cell."""
+    cell = position.astype(np.int64)
+    return cell, position - cell
+
+
+def tallied(tally: Tally, rows: IntArray, position: FloatArray, observed: BoolArray, keep: float) -> Tally:
+    """Discount those `rows` by `keep` and add one time each, at `position` cells."""
+    events, censored = tally.events.copy(), tally.censored.copy()
+    events[rows] *= keep
+    censored[rows] *= keep
+    cell, part = split(position)
+    events[rows[observed], cell[observed]] += 1.0
+    cut = ~observed
+    censored[rows[cut], cell[cut]] += part[cut]
+    censored[rows[cut], np.maximum(cell[cut] - 1, 0)] += 1.0 - part[cut]
+    return Tally(events, censored)
+
+
+def pooled(tally: Tally, position: FloatArray, observed: BoolArray, keep: float) -> Tally:
+    """The same for one tally shared by all; positions are residuals, moved into its range."""
+    events, censored = tally.events * keep, tally.censored * keep
+    cell, part = split(np.clip(position, 1.0, len(events) - 1.0))
+    np.add.at(events, cell[observed], 1.0)
+    cut = ~observed
+    np.add.at(censored, cell[cut], part[cut])
+    np.add.at(censored, cell[cut] - 1, 1.0 - part[cut])
+    return Tally(events, censored)
+
+
+def hazard(tally: Tally) -> FloatArray:
+    """`(cells,)` hazard of a shared tally, with a floor where nothing is known."""
+    exposure = tally.exposure()
+    raw = np.divide(tally.events, exposure, out=np.zeros_like(exposure), where=exposure > 1e-9)
+    known: FloatArray = np.where(exposure >= ENOUGH, raw, np.maximum(raw, UNKNOWN_HAZARD))
+    return known
+
+
+def levels(tally: Tally, exposure: FloatArray) -> IntArray:
+    """`(rows,)` each worker's median cell by Kaplan–Meier, at most the last cell it was seen or cut in.
+
+    A median that lies beyond all that was seen is not guessed: guesses fed back into a level run away.
+    """
+    survival = np.divide(tally.events, exposure, out=np.zeros_like(exposure), where=exposure > 1e-6)
+    np.cumprod(np.subtract(1.0, survival, out=survival), axis=1, out=survival)
+    median = (survival > 0.5).sum(axis=1)
+    known = exposure > 1e-3
+    last = COUNT - 1 - np.argmax(known[:, ::-1], axis=1)
+    out: IntArray = np.minimum(median, last)
+    return out
+
+
+def own_law(tally: Tally, exposure: FloatArray, prior: FloatArray, strength: float) -> FloatArray:
+    """`(rows, cells)` probability of each cell; `prior` holds each row's prior hazards."""
+    hazards = (tally.events + strength * prior) / (exposure + strength)
+    survival = np.cumprod(1.0 - np.minimum(hazards, 1.0), axis=1)
+    law = -np.diff(survival, axis=1, prepend=1.0)
+    law[:, -1] += survival[:, -1]
+    return blurred(law)
+
+
+def placed(shared: FloatArray, level: IntArray) -> FloatArray:
+    """`(rows, COUNT)` the hazards of residuals (cell COUNT means none) placed at each row's level."""
+    out: FloatArray = shared[np.arange(COUNT)[None, :] - level[:, None] + COUNT]
+    return out

@@ -1,0 +1,278 @@
+"""The forecaster `trend`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from tailcut.errors import ParameterError
+from tailcut.forecast.base import Forecaster
+from tailcut.forecast.carry import carry_over
+from tailcut.forecast.trend import factors as shared
+from tailcut.forecast.trend import own as law_of
+from tailcut.forecast.trend import stay
+from tailcut.forecast.trend.cells import COUNT, PER_OCTAVE, Cells, shift_columns
+from tailcut.forecast.trend.own import Tally
+from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Roster, RunTimes
+
+CENSORED, NEVER = -1, -2
+UNLIKELY = 1e-4
+"""Probability in either tail that the time grid leaves out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrendBelief:
+    """All that is believed. Arrays over known workers are aligned with `ids`, increasing.
+
+    Attributes:
+        cells: the logarithmic grid.
+        ids: `(m,)` workers known.
+        absent: `(m,)` records since each was last heard of.
+        tally: `(m, cells)` each worker's own events and exposure, at factor 1.
+        levels: `(m,)` median cell of each.
+        last_cell: `(m,)` cell of the last run time, `CENSORED` or `NEVER`.
+        last_law: `(m, cells)` what is believed of a censored last run time.
+        residuals: `(2·cells,)` events and exposure of everybody's residuals; cell `COUNT` means none.
+        weights: `(sources,)` how often the next run time is near the last one, or from the own law.
+        factors: what groups share.
+        own: `(m, cells)` each worker's own law.
+        next: `(m, cells)` law of each worker's next run time at factor 1.
+    """
+
+    cells: Cells
+    ids: IntArray
+    absent: IntArray
+    tally: Tally
+    levels: IntArray
+    last_cell: IntArray
+    last_law: FloatArray
+    residuals: Tally
+    weights: FloatArray
+    factors: shared.Factors
+    own: FloatArray
+    next: FloatArray
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Trend(Forecaster[TrendBelief | None]):
+    """Per-worker levels in log space, shared factors, residuals from what was recently seen; censoring is exact.
+
+    Attributes:
+        memory: rounds over which a worker's own past is forgotten.
+        pool_memory: rounds over which everybody's residuals are forgotten.
+        strength: how many of its own observations a worker needs before they weigh as much as the residuals of all.
+        adapt: rounds over which the weights of persistence adapt.
+        grid: times per forecast.
+
+    Example:
+        >>> forecaster = Trend(memory=80.0)
+    """
+
+    memory: float = 80.0
+    pool_memory: float = 100.0
+    strength: float = 10.0
+    adapt: float = 20.0
+    grid: int = 128
+
+    def __post_init__(self) -> None:
+        for name in ("memory", "pool_memory", "adapt"):
+            if not getattr(self, name) > 1.0:
+                raise ParameterError(f"{name} must be over 1 round, but got {getattr(self, name)}. Try 50.")
+        if not self.strength > 0.0:
+            raise ParameterError(f"strength must be positive, but got {self.strength}. Try 10.")
+        if self.grid < 16:
+            raise ParameterError(f"grid must be at least 16 times, but got {self.grid}. Try 128.")
+
+    def start(self) -> TrendBelief | None:
+        """Nothing believed."""
+        return None
+
+    def learn(self, belief: TrendBelief | None, seen: RunTimes) -> TrendBelief | None:
+        """Follow the shared factors, then each worker."""
+        if belief is None:
+            if not seen.observed.any():
+                return None
+            belief = _first(Cells.around(float(np.median(seen.seconds[seen.observed]))))
+        belief = _admitted(_recentred(belief, seen), seen.workers)
+        rows = np.searchsorted(belief.ids, seen.workers)
+        position = belief.cells.position(seen.seconds)
+        groups = shared.grouping(seen.nodes)
+        # Of a worker's first time nobody can say whether it or its group is slow.
+        known = belief.last_cell[rows] != NEVER
+        if known.any() and not seen.late:
+            laws, cells = belief.next[rows[known]], position[known].astype(np.int64)
+            factors = shared.followed(belief.factors, groups[known], laws, cells, seen.observed[known])
+            belief = replace(belief, factors=factors)
+        # Everything from here on is at factor 1.
+        plain = np.clip(position - belief.factors.shift_of(groups), 0.0, COUNT - 2.0**-20)
+        return self._followed(belief, rows, plain, seen.observed)
+
+    def _followed(
+        self, belief: TrendBelief, rows: IntArray, position: FloatArray, observed: BoolArray
+    ) -> TrendBelief:
+        """Each worker's own part of learning."""
+        cell, part = law_of.split(position)
+        weights = stay.updated_weights(
+            belief.weights, belief.last_cell[rows], belief.own[rows], cell, part, observed, 1.0 / self.adapt
+        )
+        last_cell, last_law = belief.last_cell.copy(), belief.last_law.copy()
+        last_cell[rows] = np.where(observed, cell, CENSORED)
+        cut = ~observed
+        last_law[rows[cut]] = _beyond(belief.next[rows[cut]], cell[cut], part[cut])
+        tally = law_of.tallied(belief.tally, rows, position, observed, 1.0 - 1.0 / self.memory)
+        exposure = tally.exposure()
+        levels = law_of.levels(tally, exposure)
+        # A residual is taken from the level before its own time could move it, except a worker's first.
+        before = np.where(belief.last_cell[rows] == NEVER, levels[rows], belief.levels[rows])
+        residuals = law_of.pooled(
+            belief.residuals, position - before + COUNT, observed, 1.0 - 1.0 / self.pool_memory
+        )
+        prior = law_of.placed(law_of.hazard(residuals), levels)
+        own = law_of.own_law(tally, exposure, prior, self.strength)
+        absent = belief.absent + 1
+        absent[rows] = 0
+        return replace(
+            belief,
+            absent=absent,
+            tally=tally,
+            levels=levels,
+            last_cell=last_cell,
+            last_law=last_law,
+            residuals=residuals,
+            weights=weights,
+            own=own,
+            next=stay.predictive(weights, last_cell, last_law, own),
+        )
+
+    def forecast(self, belief: TrendBelief | None, roster: Roster) -> Forecast | None:
+        """One scenario per likely factor of each group."""
+        if belief is None:
+            return None
+        law = self._laws(belief, roster.workers)
+        survival = np.maximum(1.0 - np.cumsum(law, axis=1), 0.0)
+        group_ids, groups = np.unique(shared.grouping(roster.nodes), return_inverse=True)
+        shifts, weights = shared.scenarios(belief.factors, group_ids)
+        cells = self._grid(law, groups, shifts, weights)
+        curves = np.empty((shifts.shape[1], len(roster), len(cells)))
+        for k in range(shifts.shape[1]):
+            at = cells[None, :] - shifts[groups, k][:, None]
+            picked = np.take_along_axis(survival, np.clip(at, 0, COUNT - 1), axis=1)
+            curves[k] = np.where(at < 0, 1.0, picked)
+        times = belief.cells.ends(cells)
+        return carry_over(Forecast(roster.workers, times, curves, weights, groups), roster.busy)
+
+    def _laws(self, belief: TrendBelief, workers: IntArray) -> FloatArray:
+        """`(n, cells)` laws at factor 1; a worker never heard of has the residuals of all at the usual level."""
+        rows = np.minimum(np.searchsorted(belief.ids, workers), len(belief.ids) - 1)
+        law = belief.next[rows]
+        unknown = belief.ids[rows] != workers
+        if unknown.any():
+            usual = np.array([int(np.median(belief.levels))])
+            prior = law_of.placed(law_of.hazard(belief.residuals), usual)
+            nothing = Tally.empty(1, COUNT)
+            law[unknown] = law_of.own_law(nothing, nothing.exposure(), prior, self.strength)
+        return law
+
+    def _grid(self, law: FloatArray, groups: IntArray, shifts: IntArray, weights: FloatArray) -> IntArray:
+        """`(<= grid,)` cells at whose ends to tabulate: half by probability, half evenly in the logarithm."""
+        mass = np.zeros(COUNT)
+        for group in range(len(shifts)):
+            mine = law[groups == group].sum(axis=0)
+            for shift, weight in zip(shifts[group].tolist(), weights[group].tolist(), strict=True):
+                if weight > 0.0:
+                    mass += weight * shift_columns(mine, -shift)
+        reached = np.cumsum(mass) / mass.sum()
+        half = self.grid // 2
+        by_mass = np.searchsorted(reached, np.linspace(UNLIKELY, 1.0 - UNLIKELY, half))
+        low, high = max(int(by_mass[0]) - 1, 0), min(int(by_mass[-1]) + 1, COUNT - 1)
+        evenly = np.linspace(low, high, half).astype(np.int64)
+        return np.unique(np.minimum(np.concatenate([by_mass, evenly]), COUNT - 1))
+
+
+def _beyond(law: FloatArray, cell: IntArray, part: FloatArray) -> FloatArray:
+    """`(rows, cells)` laws given that the time exceeds a part of a cell; just beyond it where that was ruled out."""
+    out = law * (np.arange(COUNT)[None, :] > cell[:, None])
+    rows = np.arange(len(cell))
+    out[rows, cell] = (1.0 - part) * law[rows, cell]
+    total = out.sum(axis=1, keepdims=True)
+    impossible = total[:, 0] < 1e-9
+    out /= np.maximum(total, 1e-300)
+    out[impossible] = 0.0
+    out[impossible, np.minimum(cell[impossible] + 1, COUNT - 1)] = 1.0
+    return out
+
+
+def _first(cells: Cells) -> TrendBelief:
+    """A belief about nobody."""
+    nobody, empty = np.empty(0, np.int64), np.zeros((0, COUNT))
+    return TrendBelief(
+        cells=cells,
+        ids=nobody,
+        absent=nobody,
+        tally=Tally.empty(0, COUNT),
+        levels=nobody,
+        last_cell=nobody,
+        last_law=empty,
+        residuals=Tally.empty(2 * COUNT),
+        weights=np.full(stay.SOURCES, 1.0 / stay.SOURCES),
+        factors=shared.Factors.none(),
+        own=empty,
+        next=empty,
+    )
+
+
+def _recentred(belief: TrendBelief, seen: RunTimes) -> TrendBelief:
+    """Move the unit where run times have left the middle of the range for good, as after a very slow first round."""
+    if not seen.observed.any():
+        return belief
+    octaves = belief.cells.octaves_off(float(np.median(seen.seconds[seen.observed])))
+    if octaves == 0:
+        return belief
+    by = octaves * PER_OCTAVE
+    tally = Tally(shift_columns(belief.tally.events, by), shift_columns(belief.tally.censored, by))
+    return replace(
+        belief,
+        cells=belief.cells.moved(octaves),
+        tally=tally,
+        levels=np.clip(belief.levels - by, 0, COUNT - 1),
+        last_cell=np.where(belief.last_cell >= 0, np.clip(belief.last_cell - by, 0, COUNT - 1), belief.last_cell),
+        last_law=shift_columns(belief.last_law, by),
+        own=shift_columns(belief.own, by),
+        next=shift_columns(belief.next, by),
+    )
+
+
+def _admitted(belief: TrendBelief, workers: IntArray) -> TrendBelief:
+    """Rows for workers not heard of before; rows of workers gone for long are dropped once they are the majority."""
+    new = np.setdiff1d(workers, belief.ids)
+    stale = (belief.absent > 1000) & ~np.isin(belief.ids, workers)
+    keep = ~stale if 2 * int(stale.sum()) > len(belief.ids) else np.ones(len(belief.ids), np.bool_)
+    if len(new) == 0 and keep.all():
+        return belief
+    ids = np.concatenate([belief.ids[keep], new])
+    order = np.argsort(ids)
+    usual = int(np.median(belief.levels)) if len(belief.levels) else 0
+    prior = law_of.placed(law_of.hazard(belief.residuals), np.full(len(new), usual))
+    nothing = Tally.empty(len(new), COUNT)
+    fresh = law_of.own_law(nothing, nothing.exposure(), prior, 1.0)
+
+    def grown(old: FloatArray | IntArray, rows: FloatArray | IntArray) -> FloatArray:
+        out: FloatArray = np.concatenate([old[keep], rows])[order]
+        return out
+
+    return replace(
+        belief,
+        ids=ids[order],
+        absent=grown(belief.absent, np.zeros(len(new), np.int64)).astype(np.int64),
+        tally=Tally(
+            grown(belief.tally.events, nothing.events), grown(belief.tally.censored, nothing.censored)
+        ),
+        levels=grown(belief.levels, np.full(len(new), usual)).astype(np.int64),
+        last_cell=grown(belief.last_cell, np.full(len(new), NEVER)).astype(np.int64),
+        last_law=grown(belief.last_law, nothing.events),
+        own=grown(belief.own, fresh),
+        next=grown(belief.next, fresh),
+    )

@@ -1,0 +1,128 @@
+"""The books of one open round: who started when, who is in, who is gone; and the record they add up to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailcut.events import Accepted, Arrived
+from tailcut.types import (
+    BoolArray,
+    Fate,
+    FloatArray,
+    IntArray,
+    Progress,
+    Roster,
+    RoundRecord,
+    RunTimes,
+    Seconds,
+    WorkerId,
+)
+
+
+class OpenLedger:
+    """One open round. All arrays are aligned with `roster.workers`."""
+
+    def __init__(self, version: int, opened: Seconds, roster: Roster, counts_workers: bool) -> None:
+        n = len(roster)
+        self.version = version
+        self.opened = opened
+        self.roster = roster
+        self.counts_workers = counts_workers
+        self.position: dict[WorkerId, int] = {w: i for i, w in enumerate(roster.workers.tolist())}
+        self.accepted: list[Accepted] = []
+        self.count = 0
+        self._out = n  # distinct workers that can still come
+        self._staleness: list[int] = []
+        self._arrivals: FloatArray = np.full(n, np.inf)
+        self._started: FloatArray = np.full(n, np.nan)
+        self._seconds: FloatArray = np.full(n, np.nan)
+        self._observed: BoolArray = np.zeros(n, dtype=np.bool_)
+        self._gone: BoolArray = np.zeros(n, dtype=np.bool_)
+        self._taken: IntArray = np.zeros(n, dtype=np.int64)
+        self._shares: FloatArray = np.ones(n)
+        self._fates: IntArray = np.full(n, Fate.UNSTARTED, dtype=np.int64)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nobody is left who could still come."""
+        return self._out == 0 and self.count > 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody came and nobody is left."""
+        return self._out == 0 and self.count == 0
+
+    def is_in(self, worker: WorkerId) -> bool:
+        """Whether the worker has arrived in this round, usable or not. Workers outside the roster count as in."""
+        i = self.position.get(worker)
+        return i is None or bool(self._arrivals[i] < np.inf)
+
+    def started(self, worker: WorkerId, now: Seconds) -> None:
+        """The worker begins on this round's version."""
+        i = self.position.get(worker)
+        if i is not None:
+            self._started[i] = now
+            if self._fates[i] == Fate.UNSTARTED:
+                self._fates[i] = Fate.PENDING
+
+    def take(self, event: Arrived, staleness: int) -> None:
+        """A gradient that this round admits is in."""
+        i = self.position[event.worker]
+        if staleness == 0:
+            self._seconds[i] = event.run_time
+            self._observed[i] = event.share >= 1.0
+        if self._arrivals[i] == np.inf:
+            self._arrivals[i] = event.now - self.opened
+            if self.counts_workers:
+                self._out -= 1
+        if not event.finite:
+            self._fates[i] = Fate.REJECTED
+            return
+        self.count += 1
+        self.accepted.append(Accepted(event.worker, event.version, event.share))
+        self._staleness.append(staleness)
+        self._taken[i] += 1
+        self._shares[i] = event.share
+        self._fates[i] = Fate.USED
+
+    def lose(self, worker: WorkerId, now: Seconds, since: Seconds | None) -> None:
+        """A worker left; `since` is when it began on this version, None if it is not at work on it."""
+        i = self.position[worker]
+        if self._gone[i]:
+            return
+        self._gone[i] = True
+        if self._arrivals[i] == np.inf or not self.counts_workers:
+            self._out -= 1
+        if since is not None and self._fates[i] != Fate.USED:
+            self._seconds[i], self._observed[i] = now - since, False
+            self._fates[i] = Fate.LOST
+
+    def progress(self, elapsed: Seconds) -> Progress:
+        """What a rule may see `elapsed` seconds after the opening."""
+        return Progress(elapsed, self._arrivals, self._gone, self.count)
+
+    def record(self, now: Seconds, overhead: Seconds, pending: set[WorkerId]) -> RoundRecord:
+        """Close the books at `now`; `pending` workers finish and report later, the others are abandoned."""
+        ids = self.roster.workers
+        fates, seconds = self._fates.copy(), self._seconds.copy()
+        cut = (fates == Fate.PENDING) & ~self._gone
+        if pending:
+            cut &= ~np.isin(ids, list(pending))
+        fates[cut] = Fate.ABANDONED
+        seconds[cut] = now - self._started[cut]
+        # A run time that exceeds nothing teaches nothing (a worker that started at the very close).
+        known = ~np.isnan(seconds) & (self._observed | (seconds > 0.0))
+        run_times = RunTimes(ids[known], seconds[known], self._observed[known], self.roster.nodes[known])
+        return RoundRecord(
+            version=self.version,
+            opened=self.opened,
+            elapsed=now - self.opened,
+            overhead=overhead,
+            roster=self.roster,
+            arrivals=self._arrivals.copy(),
+            accepted=self._taken.copy(),
+            shares=self._shares.copy(),
+            fates=fates,
+            run_times=run_times,
+            staleness=np.array(self._staleness, dtype=np.int64),
+        )

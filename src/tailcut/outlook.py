@@ -1,0 +1,163 @@
+"""What an open round may still bring: the expected arrivals and waiting time until each future moment.
+
+Workers are independent given their group's scenario. Arrivals, and arrivals that do not come, reweight the
+scenarios; each remaining worker's own curve is conditioned on not having come yet. O(workers × grid) per question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Seconds
+
+TINY = 1e-12
+"""Survival below which a worker counts as overdue: it was expected for certain and is not in."""
+UNLIKELY = 1e-6
+"""Probability given to an arrival at a moment the forecast had ruled out, so that no scenario dies of it."""
+CERTAIN = 16.0
+"""Expected stragglers from which on it is certain (1 − 1e-7) that somebody is still out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Future:
+    """From `elapsed` on, for each grid time d after it.
+
+    Attributes:
+        times: `(k,)` the moments d, seconds since the opening.
+        arrivals: `(k,)` expected arrivals in (elapsed, d].
+        variance: `(k,)` variance of their number, zeros unless asked for.
+        waiting: `(k,)` expected seconds until d or until the last arrival, whichever is first.
+    """
+
+    times: FloatArray
+    arrivals: FloatArray
+    variance: FloatArray
+    waiting: FloatArray
+
+
+class Outlook:
+    """A forecast made ready for many questions during one round. Never changes."""
+
+    def __init__(self, forecast: Forecast) -> None:
+        self.times = forecast.times
+        self._survival = np.ascontiguousarray(forecast.survival)
+        self._weights = forecast.weights
+        self._groups = forecast.groups
+        self._scenarios, self._n, _ = forecast.survival.shape
+        self._membership = np.equal.outer(forecast.groups, np.arange(len(forecast.weights))).astype(float)
+
+    def future(self, elapsed: Seconds, arrivals: FloatArray, gone: BoolArray, variance: bool = False) -> Future:
+        """Look ahead from `elapsed`.
+
+        Args:
+            elapsed: seconds since the opening.
+            arrivals: `(n,)` seconds from the opening, infinite where a worker is not in.
+            gone: `(n,)` workers that will not come.
+            variance: whether the variance of the number of arrivals is wanted.
+        """
+        start = int(np.searchsorted(self.times, elapsed, side="right"))
+        out = np.isinf(arrivals) & ~gone
+        if start == len(self.times) or not out.any():
+            nothing = np.zeros(0)
+            return Future(nothing, nothing, nothing, nothing)
+        now = self._at(elapsed, start)
+        odds = self._reweighted(now, arrivals, out)
+        share = odds[self._groups].T * out  # (scenarios, n): chance of the scenario, for who is still out
+        # Survival given not in yet is S(d)/S(elapsed). A worker that should have been in for certain is overdue:
+        # nothing is known of when it comes, and its curve stays where it is.
+        inverse = np.where(now > TINY, 1.0 / np.maximum(now, TINY), 0.0)
+        overdue = now <= TINY
+        ahead = self._survival[:, :, start:]
+        still = _weighted_sum(share * inverse, ahead) + float((share * overdue).sum())
+        expected = float(out.sum()) - still
+        anybody = self._anybody_out(ahead, inverse, overdue, out, odds, still)
+        moments = self.times[start:]
+        waiting = _integral(elapsed, moments, anybody)
+        spread = self._variance(ahead, inverse, overdue, out, odds) if variance else np.zeros(len(moments))
+        return Future(moments, expected, spread, waiting)
+
+    def _at(self, elapsed: Seconds, start: int) -> FloatArray:
+        """`(scenarios, n)` survival at `elapsed`, which lies before grid time `start`."""
+        right = self._survival[:, :, start]
+        left_time, left = (self.times[start - 1], self._survival[:, :, start - 1]) if start else (0.0, 1.0)
+        part = (elapsed - left_time) / (self.times[start] - left_time)
+        now: FloatArray = left + (right - left) * part
+        return now
+
+    def _reweighted(self, now: FloatArray, arrivals: FloatArray, out: BoolArray) -> FloatArray:
+        """`(groups, scenarios)` odds given who came when, and who did not."""
+        if self._scenarios == 1:
+            return self._weights
+        evidence = np.where(out, np.log(np.maximum(now, UNLIKELY)), 0.0)
+        came = np.flatnonzero(np.isfinite(arrivals))
+        if len(came):
+            evidence[:, came] = np.log(np.maximum(self._cell_mass(came, arrivals[came]), UNLIKELY))
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(self._weights) + (evidence @ self._membership).T
+        log_odds -= log_odds.max(axis=1, keepdims=True)
+        odds = np.exp(log_odds)
+        scaled: FloatArray = odds / odds.sum(axis=1, keepdims=True)
+        return scaled
+
+    def _cell_mass(self, who: IntArray, when: FloatArray) -> FloatArray:
+        """`(scenarios, len(who))` probability of the grid cell each arrival fell into."""
+        cell = np.minimum(np.searchsorted(self.times, when), len(self.times) - 1)
+        before = np.where(cell > 0, self._survival[:, who, np.maximum(cell - 1, 0)], 1.0)
+        mass: FloatArray = before - self._survival[:, who, cell]
+        return mass
+
+    def _anybody_out(
+        self,
+        ahead: FloatArray,
+        inverse: FloatArray,
+        overdue: BoolArray,
+        out: BoolArray,
+        odds: FloatArray,
+        still: FloatArray,
+    ) -> FloatArray:
+        """`(k,)` probability that somebody is still out at each moment."""
+        anybody = np.ones(ahead.shape[2])
+        # Where many are expected to be out, somebody is; only the rest needs the product over workers.
+        first = int(np.argmax(still < CERTAIN)) if still[-1] < CERTAIN else len(still)
+        if first == len(still):
+            return anybody
+        everyone_in = np.ones(len(still) - first)
+        for group in np.unique(self._groups[out]):
+            mine = np.flatnonzero(out & (self._groups == group))
+            arrived = 1.0 - ahead[:, mine, first:] * inverse[:, mine, None]
+            arrived[overdue[:, mine]] = 0.0
+            everyone_in *= odds[group] @ np.prod(arrived, axis=1)
+        anybody[first:] = 1.0 - everyone_in
+        return anybody
+
+    def _variance(
+        self, ahead: FloatArray, inverse: FloatArray, overdue: BoolArray, out: BoolArray, odds: FloatArray
+    ) -> FloatArray:
+        """`(k,)` variance of the number of arrivals: within scenarios plus between them, group by group."""
+        total = np.zeros(ahead.shape[2])
+        for group in np.unique(self._groups[out]):
+            mine = np.flatnonzero(out & (self._groups == group))
+            still = ahead[:, mine] * inverse[:, mine, None] + overdue[:, mine, None]
+            mean = still.sum(axis=1)
+            within = (still * (1.0 - still)).sum(axis=1)
+            average = odds[group] @ mean
+            total += odds[group] @ (within + (mean - average) ** 2)
+        return total
+
+
+def _weighted_sum(weights: FloatArray, curves: FloatArray) -> FloatArray:
+    """Σ over scenarios and workers of weight × curve, `(times,)`."""
+    flat = np.zeros(curves.shape[2])
+    for weight, curve in zip(weights, curves, strict=True):
+        flat += weight @ curve
+    return flat
+
+
+def _integral(start: Seconds, times: FloatArray, probability: FloatArray) -> FloatArray:
+    """∫ from `start` to each time; the probability is 1 at the start and linear between grid times."""
+    left = np.concatenate([[1.0], probability[:-1]])
+    widths = np.diff(times, prepend=start)
+    area: FloatArray = np.cumsum(widths * (left + probability) * 0.5)
+    return area

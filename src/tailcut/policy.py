@@ -1,0 +1,103 @@
+"""A policy: how a run decides. Forecaster and rule, and the one place where their states meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tailcut.forecast.base import Forecaster
+from tailcut.rules.base import Opening, Rule
+from tailcut.types import Decision, IntArray, Progress, Roster, RoundRecord, RunTimes, Seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyState:
+    """All that a policy carries from round to round. Keep a reference to keep a snapshot: it never changes."""
+
+    belief: Any
+    memory: Any
+
+
+class Decider(Protocol):
+    """What `round.py` needs of a policy; `Policy` and whatever wraps one."""
+
+    def start(self) -> PolicyState:
+        """The state before the first round."""
+
+    def plan(self, state: PolicyState, roster: Roster, overhead: Seconds, late_finish: bool) -> Any:
+        """Work out the round at its opening."""
+
+    def decide(self, plan: Any, progress: Progress) -> Decision:
+        """Wait or close."""
+
+    def learn(
+        self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
+    ) -> PolicyState:
+        """The state after a closed round and the late reports that came during it."""
+
+    def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
+        """Cut workers that finish in the background."""
+
+    def worker_deadline(self, plan: Any) -> Seconds | None:
+        """Seconds after which each worker stops by itself."""
+
+    def welcome_stale(self, plan: Any) -> IntArray:
+        """Workers whose older gradient this round accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Forecaster plus rule. What the rule strives for, its objective, is a field of the rule.
+
+    Attributes:
+        forecaster: keeps a belief about the workers.
+        rule: turns forecasts into decisions.
+        sees_all: given all run times after each round, the cut ones too, as no real run without `late=finish`
+            could; for published baselines that assume it.
+        micro: micro-batches per round, for rules that cut between them.
+
+    Example:
+        >>> from tailcut.forecast import NoForecast
+        >>> from tailcut.rules import Backup
+        >>> policy = Policy(NoForecast(), Backup(b=4))
+    """
+
+    forecaster: Forecaster[Any]
+    rule: Rule[Any, Any]
+    sees_all: bool = False
+    micro: int = 1
+
+    def start(self) -> PolicyState:
+        """The state before the first round."""
+        return PolicyState(self.forecaster.start(), self.rule.start())
+
+    def plan(self, state: PolicyState, roster: Roster, overhead: Seconds, late_finish: bool) -> Any:
+        """Forecast the round, then let the rule work it out."""
+        forecast = self.forecaster.forecast(state.belief, roster)
+        return self.rule.plan(state.memory, Opening(roster, forecast, overhead, late_finish))
+
+    def decide(self, plan: Any, progress: Progress) -> Decision:
+        """Wait or close, by the rule."""
+        return self.rule.decide(plan, progress)
+
+    def learn(
+        self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
+    ) -> PolicyState:
+        """The only arrow back: what was observed, late reports first, reaches belief and memory."""
+        belief = state.belief
+        for seen in (*reports, record.run_times):
+            if len(seen):
+                belief = self.forecaster.learn(belief, seen)
+        return PolicyState(belief, self.rule.learn(state.memory, plan, record))
+
+    def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
+        """Cut workers that finish in the background, by the rule."""
+        return self.rule.finishers(state.memory, record)
+
+    def worker_deadline(self, plan: Any) -> Seconds | None:
+        """Seconds after which each worker stops by itself, by the rule."""
+        return self.rule.worker_deadline(plan)
+
+    def welcome_stale(self, plan: Any) -> IntArray:
+        """Workers whose older gradient this round accepts, by the rule."""
+        return self.rule.welcome_stale(plan)

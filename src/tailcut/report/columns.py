@@ -1,0 +1,143 @@
+"""The columns of the figures table: heading, cell and meaning, once for the terminal, the page and its glossary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tailcut.report.numbers import UNKNOWN, cutoff, figure, known, percent, share, span
+from tailcut.report.words import printable
+from tailcut.study.facts import PolicyFacts, SourceFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    Attributes:
+        heading: what stands above it; line breaks where a narrow table may break it.
+        meaning: for the glossary, a whole sentence.
+        cell: the text for one policy on one source.
+        rank: 0 is always shown; where room is short the highest ranks go first.
+        shown: whether the source has anything to show in it.
+    """
+
+    heading: str
+    meaning: str
+    cell: Callable[[SourceFacts, PolicyFacts], str]
+    rank: int
+    shown: Callable[[SourceFacts], bool] = lambda source: True
+
+    @property
+    def title(self) -> str:
+        """The heading on one line."""
+        return self.heading.replace("-\n", "").replace("\n", " ")
+
+
+def columns(source: SourceFacts) -> list[Column]:
+    """The columns that say something about `source`, in order."""
+    return [column for column in COLUMNS if column.shown(source)]
+
+
+def _idle(source: SourceFacts, facts: PolicyFacts) -> str:
+    before, after = percent(source.idle_before), percent(facts.idle)
+    return f"{before.removesuffix(' %')}→{after}"
+
+
+def _decision(source: SourceFacts, facts: PolicyFacts) -> str:
+    if not known(facts.decision_ms_p50) and not known(facts.decision_ms_p99):
+        return UNKNOWN
+    return f"{figure(facts.decision_ms_p50, 2)}/{figure(facts.decision_ms_p99, 2)}"
+
+
+COLUMNS = (
+    Column(
+        "policy",
+        "What decided when to close a round. Below the rule stand bounds: they need hindsight or the true law of "
+        "the run times, and nobody can run them in earnest.",
+        lambda source, facts: printable(facts.policy),
+        0,
+    ),
+    Column(
+        "grad/s",
+        "Gradients used per second of the run, the mean over seeds; rounds of the warm-up are left out.",
+        lambda source, facts: figure(facts.throughput.mean),
+        0,
+    ),
+    Column(
+        "of clair-\nvoyant",
+        "Throughput as a share of the clairvoyant's, who knows every run time of the coming round. 1 cannot be "
+        "passed by much.",
+        lambda source, facts: share(facts.of_clairvoyant.mean),
+        0,
+        lambda source: source.late != "finish",
+    ),
+    Column(
+        "of abandon\nbound",
+        "Throughput as a share of the clairvoyant's, whose late workers stop at once. Here they finish, so this "
+        "is no bound: compare with wait-all, best static and best deadline instead.",
+        lambda source, facts: share(facts.of_clairvoyant.mean),
+        0,
+        lambda source: source.late == "finish",
+    ),
+    Column(
+        "worst–\nbest",
+        "The same share in the worst and in the best of the seeds.",
+        lambda source, facts: span(facts.of_clairvoyant.least, facts.of_clairvoyant.most),
+        4,
+        lambda source: source.seeds > 1,
+    ),
+    Column(
+        "of\ninformed",
+        "Share of what the same stopping rule reaches when it knows the true law and hidden state of the cluster.",
+        lambda source, facts: share(facts.of_informed.mean if facts.of_informed else None),
+        8,
+        lambda source: any(facts.of_informed is not None for facts in source.policies),
+    ),
+    Column(
+        "of best\nstatic",
+        "Share of what the best fixed cutoff, chosen in hindsight, reaches. Above 1: better than any fixed cutoff.",
+        lambda source, facts: share(facts.of_best_static.mean),
+        2,
+    ),
+    Column(
+        "of best\ndeadline",
+        "Share of what the best fixed number of seconds per round, chosen in hindsight, reaches.",
+        lambda source, facts: share(facts.of_best_deadline.mean),
+        6,
+    ),
+    Column(
+        "mean\ncutoff",
+        "Gradients used per round, out of all workers.",
+        lambda source, facts: cutoff(facts.mean_cutoff, source.workers),
+        3,
+    ),
+    Column(
+        "idle",
+        "Share of the time a worker waits for others: when everybody is waited for → under this policy.",
+        _idle,
+        1,
+    ),
+    Column(
+        "least\nserved",
+        "Accepted gradients of the worker that is cut most often, over the mean of all workers. 1 is even; near 0 "
+        "somebody's data is hardly seen.",
+        lambda source, facts: f"{facts.least_served:.2f}" if known(facts.least_served) else UNKNOWN,
+        7,
+    ),
+    Column(
+        "slowest\ndecile",
+        "How much of the slowest tenth of the work is accepted. Where that is little, what makes work slow (long "
+        "sequences, say) disappears from training.",
+        lambda source, facts: percent(facts.deciles[-1] if facts.deciles else None),
+        5,
+    ),
+    Column(
+        "decision\nms",
+        "Milliseconds one decision takes: median/99th percentile.",
+        _decision,
+        9,
+        lambda source: any(known(facts.decision_ms_p50) for facts in source.policies),
+    ),
+)
+"""Every column there can be, from left to right."""

@@ -1,0 +1,113 @@
+"""One look for all figures, and SVG that takes its colours from the page.
+
+Figures are drawn in slot colours that stand for variables of the page's style sheet, so that one drawing
+serves light, dark and paper.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import matplotlib.style
+from matplotlib.figure import Figure
+
+INK, MUTED, RULE, POLICY, BEST, BOUND = ("#000001", "#000002", "#000003", "#000004", "#000005", "#000006")
+STATIC, DEADLINE, INFORMED, ABSENT, WARN = ("#000007", "#000008", "#000009", "#00000a", "#00000b")
+_VARIABLES = {
+    INK: "ink",
+    MUTED: "muted",
+    RULE: "rule",
+    POLICY: "policy",
+    BEST: "best",
+    BOUND: "bound",
+    STATIC: "static",
+    DEADLINE: "deadline",
+    INFORMED: "informed",
+    ABSENT: "absent",
+    WARN: "warn",
+}
+
+# Narrow on purpose: scaled down to a telephone the letters must stay legible.
+WIDTH = 5.2
+# Safe for the colour-blind, and nowhere grey: grey says "took no part".
+LOG_MAP = "viridis"
+
+_LOOK = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.labelcolor": MUTED,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 9.0,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9.0,
+    "axes.edgecolor": RULE,
+    "axes.facecolor": "none",
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "xtick.color": RULE,
+    "ytick.color": RULE,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "xtick.major.size": 3.0,
+    "ytick.major.size": 0.0,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "svg.image_inline": True,
+}
+
+
+def rendered(draw: Callable[[], Figure], label: str, salt: str) -> str:
+    """The figure that `draw` makes as an `<svg>` element to stand in a page.
+
+    Args:
+        draw: makes the figure; called within the look of the page.
+        label: what the picture shows, for those who do not see it; already escaped.
+        salt: keeps the ids of two drawings on one page apart, and the same from run to run.
+    """
+    with _look(salt):
+        file = io.StringIO()
+        metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        draw().savefig(file, format="svg", metadata=metadata)
+    return _embedded(file.getvalue(), label)
+
+
+@contextmanager
+def _look(salt: str) -> Iterator[None]:
+    """The page's look, whatever a user's own matplotlib settings say."""
+    with matplotlib.style.context(["default", {**_LOOK, "svg.hashsalt": salt}]), warnings.catch_warnings():
+        # Letters the measuring font lacks: the reader's browser has its own fonts.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def _embedded(svg: str, label: str) -> str:
+    """Without all that a page does not need: prologue, comments, ids of groups, fixed size."""
+    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    svg = re.sub(r">\s*\n\s*<", ">\n<", svg)
+    box = re.search(r'viewBox="[^"]*"', svg)
+    assert box is not None, "matplotlib wrote an SVG without a viewBox"
+    svg = re.sub(r"<svg[^>]*>", f'<svg {box[0]} role="img" aria-label="{label}">', svg, count=1)
+    return re.sub(r"#0000[0-9a-f]{2}\b", _variable, svg)
+
+
+def _variable(colour: re.Match[str]) -> str:
+    slot = _VARIABLES.get(colour[0])
+    return f"var(--{slot})" if slot else colour[0]

@@ -1,0 +1,90 @@
+"""The sentences of a report, the same in the terminal and on the page. Names of policies stand in back-ticks."""
+
+from __future__ import annotations
+
+import math
+
+from tailcut.report.numbers import cutoff, figure, known, percent, seconds
+from tailcut.report.ranking import best, wait_all, waits_for_all
+from tailcut.study.facts import PolicyFacts, SourceFacts
+
+
+def printable(text: str) -> str:
+    """`text` without what could steer a terminal or break a page: file names can hold anything."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def shortened(name: str, most: int = 26) -> str:
+    """`name` in at most `most` characters; both ends stay, for parameters differ at the end."""
+    name = printable(name)
+    if len(name) <= most:
+        return name
+    tail = (most - 1) // 3
+    return f"{name[: most - 1 - tail]}…{name[-tail:]}"
+
+
+def setting(source: SourceFacts) -> str:
+    """What was run, in one line."""
+    parts = [
+        _count(source.workers, "worker"),
+        _count(source.rounds, "round") + (f" (first {source.warmup} left out)" if source.warmup else ""),
+        "late workers finish" if source.late == "finish" else "late workers stop at once",
+    ]
+    if source.seeds > 1:
+        parts.insert(2, _count(source.seeds, "seed"))
+    if source.overhead:
+        parts.append(f"{seconds(source.overhead)} overhead a round")
+    return ", ".join(parts)
+
+
+def outcome(source: SourceFacts) -> str:
+    """What waiting costs and what the best policy would give back.
+
+    Example:
+        "Your workers wait 31 % of the time; `stopping` would give back 24 points."
+    """
+    winner = best(source)
+    waiting = f"Your workers wait {percent(source.idle_before)} of the time"
+    if not known(source.idle_before):
+        waiting = "How long your workers wait is not known"
+    if winner is None:
+        return f"{waiting}."
+    name = printable(winner.policy)
+    points = 100 * (source.idle_before - winner.idle)
+    # A point that would be printed as 0 or 1 is no gain to speak of.
+    if not waits_for_all(winner) and points >= 1:
+        return f"{waiting}; `{name}` would give back {_count(round(points), 'point')}."
+    if not waits_for_all(winner) and _gain(source, winner) >= 1.01:
+        return f"{waiting}; `{name}` gives back none of it and is faster all the same."
+    return f"{waiting}. Waiting for all is right here: nothing is to be gained by cutting rounds short."
+
+
+def details(source: SourceFacts) -> str:
+    """What the best policy does and how close it comes, in plain words; empty where there is nothing to say."""
+    winner = best(source)
+    if winner is None:
+        return ""
+    parts = [f"takes {cutoff(winner.mean_cutoff, source.workers).replace('/', ' of ')} gradients a round"]
+    gain = _gain(source, winner)
+    if not waits_for_all(winner) and math.isfinite(gain):
+        parts.append(f"yields {figure(gain)} times the gradients per second of waiting for all")
+    if known(winner.of_clairvoyant.mean):
+        whom = "the bound for workers that stop at once" if source.late == "finish" else "the clairvoyant"
+        parts.append(f"reaches {percent(winner.of_clairvoyant.mean)} of {whom}")
+    return f"`{printable(winner.policy)}` {_listed(parts)}."
+
+
+def _gain(source: SourceFacts, winner: PolicyFacts) -> float:
+    """Its throughput over that of waiting for all; NaN where that was not compared."""
+    plain = wait_all(source)
+    if plain is None or not plain.throughput.mean > 0:
+        return math.nan
+    return winner.throughput.mean / plain.throughput.mean
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

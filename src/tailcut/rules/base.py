@@ -1,0 +1,79 @@
+"""What a rule is: it turns a forecast, the arrivals so far and the elapsed time into *wait until …* or *close*."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from tailcut.types import Decision, Forecast, IntArray, Progress, Roster, RoundRecord, Seconds
+
+S = TypeVar("S")
+P = TypeVar("P")
+
+NOBODY: IntArray = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opening:
+    """What a rule knows when a round opens.
+
+    Attributes:
+        roster: who takes part.
+        forecast: the law of their run times, or None while nothing is known yet.
+        overhead: seconds a round costs beside waiting (reduce, apply, broadcast).
+        late_finish: whether late workers finish their work and so start the next round late.
+    """
+
+    roster: Roster
+    forecast: Forecast | None
+    overhead: Seconds = 0.0
+    late_finish: bool = False
+
+
+class Rule(ABC, Generic[S, P]):
+    """Plans a round when it opens, decides during it, learns from it when it closed.
+
+    Subclasses are final frozen dataclasses whose fields are parameters only. `S` is what the rule remembers from
+    round to round, `P` what it works out once per round; both are passed in and returned. `decide` is a pure
+    function of plan and progress: no clock, no randomness beyond what `start` was seeded with.
+    """
+
+    @abstractmethod
+    def start(self) -> S:
+        """What is remembered before the first round."""
+
+    @abstractmethod
+    def plan(self, memory: S, opening: Opening) -> P:
+        """Work out once, at the opening, what `decide` needs."""
+
+    @abstractmethod
+    def decide(self, plan: P, progress: Progress) -> Decision:
+        """Wait or close. Asked at the opening and then only when the last `Wait` said so, or a worker left."""
+
+    def learn(self, memory: S, plan: P, record: RoundRecord) -> S:
+        """Remember what the closed round showed."""
+        del plan, record
+        return memory
+
+    def finishers(self, memory: S, record: RoundRecord) -> IntArray:
+        """Ids of the cut workers that should finish in the background although late work is abandoned."""
+        del memory, record
+        return NOBODY
+
+    def worker_deadline(self, plan: P) -> Seconds | None:
+        """Seconds after which each worker stops by itself at a micro-batch and arrives with what it has."""
+        del plan
+        return None
+
+    def welcome_stale(self, plan: P) -> IntArray:
+        """Ids of workers whose gradient of an older version this round accepts."""
+        del plan
+        return NOBODY
+
+    def fixed_count(self, n: int) -> int | None:
+        """The cutoff with n workers if it depends on nothing else; lets a simulator take all rounds at once."""
+        del n
+        return None

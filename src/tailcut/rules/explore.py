@@ -1,0 +1,149 @@
+"""What is never seen is never learnt: let a worker that is always cut finish now and then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, final
+
+import numpy as np
+
+from tailcut.errors import ParameterError
+from tailcut.rules.base import NOBODY, Opening, P, Rule, S
+from tailcut.types import BoolArray, Decision, Fate, IntArray, Progress, RoundRecord, Seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExploreMemory(Generic[S]):
+    """Who was cut how often. Arrays are `(n,)`, aligned with `workers`, those of the last round.
+
+    Attributes:
+        inner: what the inner rule remembers.
+        workers: ids, increasing.
+        cuts: in how many rounds in a row each was cut.
+        due: at how many cuts it finishes next.
+    """
+
+    inner: S
+    workers: IntArray
+    cuts: IntArray
+    due: IntArray
+
+
+def carried(old: IntArray, values: IntArray, new: IntArray, fresh: int) -> IntArray:
+    """Numbers kept per worker, told for another roster.
+
+    Args:
+        old: `(n,)` ids, increasing, that `values` `(n,)` are aligned with.
+        values: a number for each.
+        new: `(m,)` ids.
+        fresh: the number of a worker that was not there.
+
+    Returns:
+        `(m,)` numbers aligned with `new`.
+
+    Example:
+        >>> carried(np.array([0, 2]), np.array([5, 7]), np.array([0, 1, 2]), fresh=0).tolist()
+        [5, 0, 7]
+    """
+    if not len(old):
+        return np.full(len(new), fresh, dtype=np.int64)
+    place = np.minimum(np.searchsorted(old, new), len(old) - 1)
+    return np.where(old[place] == new, values[place], fresh)
+
+
+def was_cut(record: RoundRecord) -> BoolArray:
+    """`(n,)` whose work on this round was under way when it closed, be it abandoned or finished later."""
+    working: BoolArray = np.isin(record.fates, (Fate.ABANDONED, Fate.PENDING)) & (record.accepted == 0)
+    return working
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Explore(Rule[ExploreMemory[S], P]):
+    """Let a worker finish in the background after its 3rd, 6th, 12th, 24th … cut in a row.
+
+    A cut worker's run time is only known to exceed something. If many workers become slow and are cut in every
+    round, no belief can tell when they recover. A worker that finishes while the others go on costs one gradient
+    it might have given meanwhile; a round that waits for everybody costs everybody. Few may be out at a time;
+    who finds no place finishes after a later cut, those that were cut longest first, then by lowest id.
+
+    It changes no decision. Where late workers finish anyway there is nothing to explore.
+
+    Attributes:
+        inner: decides.
+        first: cuts in a row after which a worker finishes for the first time, at least 1.
+        most_share: part of the workers that may be out finishing at once, over 0 and at most 1; one always may.
+
+    Example:
+        >>> from tailcut.rules.backup import Backup
+        >>> rule = Explore(Backup(b=2))
+        >>> rule.first, rule.fixed_count(16)
+        (3, None)
+    """
+
+    inner: Rule[S, P]
+    first: int = 3
+    most_share: float = 1 / 50
+
+    def __post_init__(self) -> None:
+        if self.first < 1:
+            raise ParameterError(f"first must be at least 1 cut, but got {self.first}; give 3, say.")
+        if not 0 < self.most_share <= 1:
+            raise ParameterError(
+                f"most_share must be over 0 and at most 1, but got {self.most_share}; "
+                "give 0.02 for one worker in fifty."
+            )
+
+    def start(self) -> ExploreMemory[S]:
+        """Nobody was cut yet."""
+        return ExploreMemory(self.inner.start(), NOBODY, NOBODY, NOBODY)
+
+    def plan(self, memory: ExploreMemory[S], opening: Opening) -> P:
+        """Plan as the inner rule does."""
+        return self.inner.plan(memory.inner, opening)
+
+    def decide(self, plan: P, progress: Progress) -> Decision:
+        """Decide as the inner rule does."""
+        return self.inner.decide(plan, progress)
+
+    def learn(self, memory: ExploreMemory[S], plan: P, record: RoundRecord) -> ExploreMemory[S]:
+        """Count the cuts; whoever is out finishing has its next turn after twice as many."""
+        cuts, due = self._counted(memory, record)
+        out = record.fates == Fate.PENDING
+        while (served := out & (due <= cuts)).any():
+            due = np.where(served, 2 * due, due)
+        return ExploreMemory(self.inner.learn(memory.inner, plan, record), record.roster.workers, cuts, due)
+
+    def finishers(self, memory: ExploreMemory[S], record: RoundRecord) -> IntArray:
+        """Those of the inner rule, then the cut workers whose turn has come, as far as there is room."""
+        chosen = self.inner.finishers(memory.inner, record)
+        workers = record.roster.workers
+        cuts, due = self._counted(memory, record)
+        ready = was_cut(record) & (due <= cuts) & ~np.isin(workers, chosen)
+        # A worker that did not even begin on this round is still busy with an older one.
+        out = int(np.count_nonzero(record.fates == Fate.UNSTARTED))
+        room = max(1, int(len(workers) * self.most_share + 1e-9)) - out
+        longest = np.argsort(-cuts[ready], kind="stable")[: max(room, 0)]
+        return np.concatenate([chosen, workers[ready][longest]])
+
+    def worker_deadline(self, plan: P) -> Seconds | None:
+        """That of the inner rule."""
+        return self.inner.worker_deadline(plan)
+
+    def welcome_stale(self, plan: P) -> IntArray:
+        """Those of the inner rule."""
+        return self.inner.welcome_stale(plan)
+
+    def fixed_count(self, n: int) -> int | None:
+        """All n if the inner rule waits for all, since then nobody is ever cut; otherwise not fixed."""
+        return n if self.inner.fixed_count(n) == n else None
+
+    def _counted(self, memory: ExploreMemory[S], record: RoundRecord) -> tuple[IntArray, IntArray]:
+        """`(n,)` cuts in a row after this round, and at how many each finishes next."""
+        workers = record.roster.workers
+        cuts = carried(memory.workers, memory.cuts, workers, 0)
+        due = carried(memory.workers, memory.due, workers, self.first)
+        cuts = cuts + was_cut(record)
+        # Any arrival shows the run time, a rejected one too. Who was busy with older work keeps its count.
+        seen = (record.accepted > 0) | (record.fates == Fate.USED) | (record.fates == Fate.REJECTED)
+        return np.where(seen, 0, cuts), np.where(seen, self.first, due)

@@ -1,0 +1,148 @@
+"""A bound on how long a worker may go without an accepted gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, Literal, final
+
+import numpy as np
+
+from tailcut.errors import ParameterError
+from tailcut.rules.base import NOBODY, Opening, P, Rule, S
+from tailcut.rules.explore import carried, was_cut
+from tailcut.types import BoolArray, Close, Decision, Fate, IntArray, Progress, RoundRecord, Seconds, Wait
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FairMemory(Generic[S]):
+    """Who has gone how long without. Arrays are `(n,)`, aligned with `workers`, those of the last round.
+
+    Attributes:
+        inner: what the inner rule remembers.
+        workers: ids, increasing.
+        without: rounds in a row in which each had no gradient accepted.
+    """
+
+    inner: S
+    workers: IntArray
+    without: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FairPlan(Generic[P]):
+    """One round's plan.
+
+    Attributes:
+        inner: what the inner rule planned.
+        served: `(n,)` workers of the roster that the round does not close without.
+        welcome: ids of workers whose older gradient is accepted.
+    """
+
+    inner: P
+    served: BoolArray
+    welcome: IntArray
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fair(Rule[FairMemory[S], FairPlan[P]], Generic[S, P]):
+    """Bound how many rounds in a row a live worker may go without an accepted gradient.
+
+    A cutoff that always drops the same workers never sees their data. There are two remedies.
+
+    `"wait"`: once some worker has gone `most_rounds` rounds without, the round does not close before it is in,
+    nor before all those that have gone at least half as long; nobody then goes longer than `most_rounds`. They
+    are served together because such a round lasts as long as its slowest worker, however many it waits for:
+    serving each when its own time comes would make many rounds slow instead of one, and costs more.
+
+    `"stale"`: no round waits. A worker cut after `most_rounds` rounds without finishes in the background, and its
+    older gradient is accepted when it comes: it goes without for `most_rounds` and as long as that takes.
+
+    Only workers that are there are counted: one that leaves is waited for no longer, and one that joins starts
+    at 0. A gradient that arrives but is rejected counts as accepted here, since no waiting could mend it.
+
+    Attributes:
+        inner: decides the rest.
+        most_rounds: the bound, at least 1.
+        how: `"wait"` or `"stale"`.
+
+    Example:
+        >>> from tailcut.rules.backup import Backup
+        >>> from tailcut.types import Roster
+        >>> rule = Fair(Backup(c=2), most_rounds=10)
+        >>> memory = FairMemory(None, np.arange(3), np.array([10, 0, 4]))
+        >>> rule.plan(memory, Opening(Roster.of(3), forecast=None)).served.tolist()
+        [True, False, False]
+    """
+
+    inner: Rule[S, P]
+    most_rounds: int
+    how: Literal["wait", "stale"] = "wait"
+
+    def __post_init__(self) -> None:
+        if self.most_rounds < 1:
+            raise ParameterError(
+                f"most_rounds must be at least 1, but got {self.most_rounds}; give 20 to hear from each worker "
+                "at least every 21st round, say."
+            )
+        if self.how not in ("wait", "stale"):
+            raise ParameterError(
+                f'how must be "wait" or "stale", but got {self.how!r}; give "wait" to keep all gradients fresh.'
+            )
+
+    def start(self) -> FairMemory[S]:
+        """Nobody has gone without yet."""
+        return FairMemory(self.inner.start(), NOBODY, NOBODY)
+
+    def plan(self, memory: FairMemory[S], opening: Opening) -> FairPlan[P]:
+        """Find who has to be in this round, or is welcome with an older gradient."""
+        workers = opening.roster.workers
+        without = carried(memory.workers, memory.without, workers, 0)
+        starved = without >= self.most_rounds
+        served, welcome = np.zeros(len(workers), dtype=np.bool_), NOBODY
+        if self.how == "stale":
+            welcome = workers[starved]
+        elif starved.any():
+            served = 2 * without >= self.most_rounds
+        return FairPlan(self.inner.plan(memory.inner, opening), served, welcome)
+
+    def decide(self, plan: FairPlan[P], progress: Progress) -> Decision:
+        """As the inner rule says, but close only when all who are served are in or gone."""
+        decision = self.inner.decide(plan.inner, progress)
+        missing = int(np.count_nonzero(plan.served & np.isinf(progress.arrivals) & ~progress.gone))
+        if isinstance(decision, Close) and missing:
+            # It takes at least so many more arrivals; others may come first, and then we are asked again.
+            return Wait(count=progress.count + missing)
+        return decision
+
+    def learn(self, memory: FairMemory[S], plan: FairPlan[P], record: RoundRecord) -> FairMemory[S]:
+        """Count the rounds without."""
+        inner = self.inner.learn(memory.inner, plan.inner, record)
+        return FairMemory(inner, record.roster.workers, _counted(memory, record))
+
+    def finishers(self, memory: FairMemory[S], record: RoundRecord) -> IntArray:
+        """Those of the inner rule; with `"stale"` also all cut workers that have gone too long without."""
+        chosen = self.inner.finishers(memory.inner, record)
+        if self.how == "wait":
+            return chosen
+        starved = was_cut(record) & (_counted(memory, record) >= self.most_rounds)
+        return np.union1d(chosen, record.roster.workers[starved])
+
+    def worker_deadline(self, plan: FairPlan[P]) -> Seconds | None:
+        """That of the inner rule."""
+        return self.inner.worker_deadline(plan.inner)
+
+    def welcome_stale(self, plan: FairPlan[P]) -> IntArray:
+        """Those of the inner rule; with `"stale"` also all workers that have gone too long without."""
+        return np.union1d(self.inner.welcome_stale(plan.inner), plan.welcome)
+
+    def fixed_count(self, n: int) -> int | None:
+        """All n if the inner rule waits for all, since then nobody goes without; otherwise not fixed."""
+        return n if self.inner.fixed_count(n) == n else None
+
+
+def _counted(memory: FairMemory[S], record: RoundRecord) -> IntArray:
+    """`(n,)` rounds in a row without, after this round."""
+    without = carried(memory.workers, memory.without, record.roster.workers, 0)
+    served = (record.accepted > 0) | (record.fates == Fate.REJECTED)
+    return np.where(served, 0, without + 1)

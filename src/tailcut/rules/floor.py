@@ -1,0 +1,84 @@
+"""A lower bound on how many gradients a round takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from tailcut.errors import ParameterError
+from tailcut.rules.backup import share_of, wait_for
+from tailcut.rules.base import Opening, P, Rule, S
+from tailcut.types import Close, Decision, IntArray, Progress, RoundRecord, Seconds
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Floor(Rule[S, P]):
+    """Never close with fewer than `least` workers in, as long as so many are still there.
+
+    The inner rule is asked as ever; only a close that comes too early is put off until enough are in, and
+    then it is asked again.
+
+    Attributes:
+        inner: decides the rest.
+        least: a whole number is a number of workers, at least 1; a float is a part of the workers of the
+            round, over 0 and at most 1, rounded up.
+
+    Example:
+        >>> from tailcut.rules.backup import Backup
+        >>> rule = Floor(Backup(b=6), least=0.5)
+        >>> rule.fixed_count(8), rule.fixed_count(64)
+        (4, 58)
+    """
+
+    inner: Rule[S, P]
+    least: int | float
+
+    def __post_init__(self) -> None:
+        if isinstance(self.least, float):
+            if not 0 < self.least <= 1:
+                raise ParameterError(
+                    f"least must be over 0 and at most 1 as a share, but got {self.least}; "
+                    "give 0.5 for half of the workers, or a whole number of workers."
+                )
+        elif self.least < 1:
+            raise ParameterError(f"least must be at least 1 worker, but got {self.least}; give 1 or more.")
+
+    def start(self) -> S:
+        """What the inner rule remembers."""
+        return self.inner.start()
+
+    def plan(self, memory: S, opening: Opening) -> P:
+        """Plan as the inner rule does."""
+        return self.inner.plan(memory, opening)
+
+    def decide(self, plan: P, progress: Progress) -> Decision:
+        """As the inner rule says, unless it closes too early."""
+        decision = self.inner.decide(plan, progress)
+        if isinstance(decision, Close):
+            return wait_for(self._workers(len(progress.arrivals)), progress)
+        return decision
+
+    def learn(self, memory: S, plan: P, record: RoundRecord) -> S:
+        """Let the inner rule learn."""
+        return self.inner.learn(memory, plan, record)
+
+    def finishers(self, memory: S, record: RoundRecord) -> IntArray:
+        """Those of the inner rule."""
+        return self.inner.finishers(memory, record)
+
+    def worker_deadline(self, plan: P) -> Seconds | None:
+        """That of the inner rule."""
+        return self.inner.worker_deadline(plan)
+
+    def welcome_stale(self, plan: P) -> IntArray:
+        """Those of the inner rule."""
+        return self.inner.welcome_stale(plan)
+
+    def fixed_count(self, n: int) -> int | None:
+        """The inner rule's cutoff, raised to the floor."""
+        count = self.inner.fixed_count(n)
+        return None if count is None else max(count, min(self._workers(n), n))
+
+    def _workers(self, n: int) -> int:
+        return share_of(self.least, n) if isinstance(self.least, float) else self.least

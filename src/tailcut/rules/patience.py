@@ -1,0 +1,79 @@
+"""How much less a second costs when cut workers finish their work all the same: θ, chosen by measured throughput."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+from tailcut.errors import ParameterError
+from tailcut.types import RoundRecord, Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class PatienceMemory:
+    """Discounted value and seconds under each θ, and which one is being tried since when."""
+
+    values: tuple[float, ...]
+    seconds: tuple[Seconds, ...]
+    current: int
+    rounds: int
+    turn: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Tries each θ for a block of rounds, then stays with the one that brought most per second.
+
+    The first rounds of a block still carry what the previous θ left behind and are not counted. Every
+    `revisit` blocks the next θ in turn is tried again, since clusters change.
+    """
+
+    thetas: tuple[float, ...] = (1.0, 0.8, 0.6, 0.45)
+    block: int = 12
+    settle: int = 3
+    revisit: int = 8
+    keep: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not self.thetas or min(self.thetas) <= 0.0:
+            raise ParameterError(f"thetas must be positive, but got {self.thetas}. Try (1.0, 0.8, 0.6, 0.45).")
+        if not 0 <= self.settle < self.block:
+            raise ParameterError(
+                f"settle must be at least 0 and less than block, but got {self.settle} and {self.block}."
+            )
+
+    def start(self) -> PatienceMemory:
+        """Nothing tried."""
+        zeros = (0.0,) * len(self.thetas)
+        return PatienceMemory(zeros, zeros, current=0, rounds=0, turn=0)
+
+    def choice(self, memory: PatienceMemory) -> float:
+        """The θ to use now."""
+        return self.thetas[memory.current]
+
+    def learn(self, memory: PatienceMemory, theta: float, record: RoundRecord) -> PatienceMemory:
+        """Count the round for the θ it was planned with; at the end of a block choose the next."""
+        values, seconds = list(memory.values), list(memory.seconds)
+        if memory.rounds >= self.settle and theta == self.thetas[memory.current]:
+            values[memory.current] += record.value
+            seconds[memory.current] += record.elapsed + record.overhead
+        after = replace(memory, values=tuple(values), seconds=tuple(seconds), rounds=memory.rounds + 1)
+        return self._next_block(after) if after.rounds >= self.block else after
+
+    def _next_block(self, memory: PatienceMemory) -> PatienceMemory:
+        untried = [i for i, spent in enumerate(memory.seconds) if spent == 0.0]
+        rates = [v / s if s else 0.0 for v, s in zip(memory.values, memory.seconds, strict=True)]
+        best = max(range(len(rates)), key=lambda i: rates[i])
+        turn = memory.turn + 1
+        if untried:
+            chosen = untried[0]
+        elif turn % self.revisit == 0:
+            chosen = (turn // self.revisit) % len(self.thetas)
+        else:
+            chosen = best
+        # What is tried anew is judged mostly by the new trial.
+        values, seconds = list(memory.values), list(memory.seconds)
+        values[chosen] *= self.keep
+        seconds[chosen] *= self.keep
+        return PatienceMemory(tuple(values), tuple(seconds), chosen, rounds=0, turn=turn)

@@ -1,0 +1,100 @@
+"""Stopping: decide during the round, with every arrival and every silence, whether waiting longer still pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from tailcut.errors import ParameterError
+from tailcut.objective import Count, Objective
+from tailcut.outlook import Outlook
+from tailcut.rules.base import Opening, Rule
+from tailcut.rules.patience import Patience, PatienceMemory
+from tailcut.types import Close, Decision, Progress, RoundRecord, Wait
+
+WORTH = 1e-9
+"""Gain, in gradients, below which waiting is not worth a decision."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoppingPlan:
+    """What a round is decided with. `price` is what a second costs, in value; `outlook` is None while unknown."""
+
+    outlook: Outlook | None
+    price: float
+    patience: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stopping(Rule[PatienceMemory, StoppingPlan]):
+    """Wait while some moment d has a positive gain; the best d is the wake-up.
+
+    The gain of waiting from `elapsed` until d, with j gradients in, is
+
+        E[value(N(d))] − value(j) − λ·E[min(d, last arrival) − elapsed],
+
+    for `Count` a sum over the workers not yet in of P(x_i ≤ d | x_i > elapsed, what has been seen): expectation is
+    linear, nothing is sorted. λ, the price of a second, is what this round's own forecast says is attainable,
+    max over d of E[value(N(d))] / (E[min(d, last arrival)] + overhead). Where late workers finish their work, a cut
+    also costs the worker's next round and the price is θ·λ, with θ chosen by measured throughput.
+
+    Attributes:
+        objective: what gradients are worth.
+        skip: share of the arrivals expected until the wake-up after which to look again; 0 looks at every arrival.
+        patience: the choice of θ, used where late workers finish.
+
+    Example:
+        >>> rule = Stopping()
+    """
+
+    objective: Objective = field(default_factory=Count)
+    skip: float = 0.5
+    patience: Patience = field(default_factory=Patience)
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.skip < 1.0:
+            raise ParameterError(f"skip must be in [0, 1), but got {self.skip}. Use 0 to look at every arrival.")
+
+    def start(self) -> PatienceMemory:
+        """No θ has been tried."""
+        return self.patience.start()
+
+    def plan(self, memory: PatienceMemory, opening: Opening) -> StoppingPlan:
+        """Work out the price of a second from this round's own forecast."""
+        theta = self.patience.choice(memory) if opening.late_finish else 1.0
+        if opening.forecast is None:
+            return StoppingPlan(None, 0.0, theta)
+        outlook = Outlook(opening.forecast)
+        n = len(opening.roster)
+        ahead = outlook.future(0.0, np.full(n, np.inf), np.zeros(n, np.bool_), self.objective.needs_variance)
+        value = self.objective.expected(ahead.arrivals, ahead.variance)
+        return StoppingPlan(outlook, theta * float((value / (ahead.waiting + opening.overhead)).max()), theta)
+
+    def decide(self, plan: StoppingPlan, progress: Progress) -> Decision:
+        """Wait until the moment of the largest gain, or close if none has any."""
+        if plan.outlook is None:
+            return Wait()
+        ahead = plan.outlook.future(
+            progress.elapsed, progress.arrivals, progress.gone, self.objective.needs_variance
+        )
+        if len(ahead.times) == 0:
+            return self._give_up(progress)
+        have = np.array([float(progress.count)])
+        value = self.objective.expected(have + ahead.arrivals, ahead.variance) - self.objective.value(have)
+        gain = value - plan.price * ahead.waiting
+        best = int(np.argmax(gain))
+        if gain[best] <= WORTH:
+            return self._give_up(progress)
+        look = progress.count + max(1, int(self.skip * ahead.arrivals[best]))
+        return Wait(count=look, until=float(ahead.times[best]))
+
+    def learn(self, memory: PatienceMemory, plan: StoppingPlan, record: RoundRecord) -> PatienceMemory:
+        """Credit the θ that was used with what the round brought."""
+        return self.patience.learn(memory, plan.patience, record)
+
+    def _give_up(self, progress: Progress) -> Decision:
+        """A round needs one gradient at least."""
+        return Close() if progress.count else Wait(count=1)

@@ -1,0 +1,105 @@
+"""What to do while nothing is known: a deadline that the round itself sets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Generic, final
+
+import numpy as np
+
+from tailcut.errors import ParameterError
+from tailcut.rules.backup import still_possible
+from tailcut.rules.base import Opening, P, Rule, S
+from tailcut.types import Close, Decision, IntArray, Progress, RoundRecord, Seconds, Wait
+
+_NEARLY = 1 - 2**-10
+"""A clock may wake us a rounding error before the deadline; asking for the same moment again would never end."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WarmUpPlan(Generic[P]):
+    """One round's plan.
+
+    Attributes:
+        inner: what the inner rule planned.
+        cold: whether there is no forecast yet, so that the inner rule is not asked.
+    """
+
+    inner: P
+    cold: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WarmUp(Rule[S, WarmUpPlan[P]]):
+    """Until there is a forecast, close at a multiple of the median arrival; from then on, as the inner rule says.
+
+    The median needs half of the workers and nothing else, and a deadline at twice the median cuts only what
+    straggles. Rounds that wait for everybody, the usual way to warm up, may each last as long as the slowest
+    worker there is.
+
+    Meant for inner rules that live on a forecast. One that has none (a bandit, say) would never be asked.
+
+    Attributes:
+        inner: decides once there is a forecast. It plans and learns in every round, also before.
+        factor: the deadline over the median arrival, at least 1.
+
+    Example:
+        >>> from tailcut.rules.wait_all import WaitAll
+        >>> from tailcut.types import Roster
+        >>> rule = WarmUp(WaitAll())
+        >>> plan = rule.plan(rule.start(), Opening(Roster.of(3), forecast=None))
+        >>> nobody_left = np.zeros(3, dtype=np.bool_)
+        >>> rule.decide(plan, Progress(0.0, np.full(3, np.inf), nobody_left, count=0))
+        Wait(count=2, until=None)
+        >>> rule.decide(plan, Progress(1.5, np.array([1.0, np.inf, 1.5]), nobody_left, count=2))
+        Wait(count=None, until=3.0)
+    """
+
+    inner: Rule[S, P]
+    factor: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.factor < math.inf:
+            raise ParameterError(
+                f"factor must be at least 1 and finite, but got {self.factor}; "
+                "give 2.0 to close at twice the median arrival."
+            )
+
+    def start(self) -> S:
+        """What the inner rule remembers."""
+        return self.inner.start()
+
+    def plan(self, memory: S, opening: Opening) -> WarmUpPlan[P]:
+        """Note whether there is a forecast."""
+        return WarmUpPlan(self.inner.plan(memory, opening), opening.forecast is None)
+
+    def decide(self, plan: WarmUpPlan[P], progress: Progress) -> Decision:
+        """By the median's deadline without a forecast, by the inner rule with one."""
+        return self._cold(progress) if plan.cold else self.inner.decide(plan.inner, progress)
+
+    def learn(self, memory: S, plan: WarmUpPlan[P], record: RoundRecord) -> S:
+        """Let the inner rule learn."""
+        return self.inner.learn(memory, plan.inner, record)
+
+    def finishers(self, memory: S, record: RoundRecord) -> IntArray:
+        """Those of the inner rule."""
+        return self.inner.finishers(memory, record)
+
+    def worker_deadline(self, plan: WarmUpPlan[P]) -> Seconds | None:
+        """That of the inner rule."""
+        return self.inner.worker_deadline(plan.inner)
+
+    def welcome_stale(self, plan: WarmUpPlan[P]) -> IntArray:
+        """Those of the inner rule."""
+        return self.inner.welcome_stale(plan.inner)
+
+    def _cold(self, progress: Progress) -> Decision:
+        half = max((still_possible(progress) + 1) // 2, 1)
+        if progress.count < half:
+            return Wait(count=half)
+        arrived = np.sort(progress.arrivals[np.isfinite(progress.arrivals)])
+        # Where a worker may count more than once, fewer than half of the workers can make up half of the count.
+        deadline = self.factor * float(arrived[min(half, len(arrived)) - 1])
+        return Close() if progress.elapsed >= deadline * _NEARLY else Wait(until=deadline)

@@ -1,0 +1,105 @@
+"""What a comparison found, as plain data: the table, the JSON and the page are all drawn from these records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailcut.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """One figure over several seeds."""
+
+    mean: float
+    least: float
+    most: float
+
+    @staticmethod
+    def over(values: list[float]) -> Spread:
+        """Mean, smallest and largest of `values`."""
+        return Spread(sum(values) / len(values), min(values), max(values))
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFacts:
+    """How one policy did on one source, over all seeds. Shares are of a rate: 1 equals that bound.
+
+    Attributes:
+        policy: its name with parameters, as the user wrote it.
+        kind: "policy", or "bound" for what needs hindsight or the true law.
+        throughput: gradients per second, warm-up rounds left out.
+        of_clairvoyant: share of the clairvoyant's throughput (in `late=finish` mode: of the abandon bound).
+        of_clairvoyant_all: the same with every round counted.
+        of_informed: share of the informed bound, None where the true law is unknown.
+        of_best_static: share of the best fixed cutoff in hindsight.
+        of_best_deadline: share of the best fixed number of seconds in hindsight.
+        mean_cutoff: gradients used per round.
+        idle: mean share of the time a worker waits for others, 0..1.
+        least_served: accepted gradients of the least-served worker over the mean of all workers, 0..1.
+        deciles: `(10,)` share of gradients accepted, by run-time decile from fastest to slowest.
+        decision_ms_p50: median milliseconds per decision, None where a bound takes none.
+        decision_ms_p99: 99th percentile of the same.
+        round_ms: mean milliseconds per round for learning, forecasting and deciding.
+    """
+
+    policy: str
+    kind: str
+    throughput: Spread
+    of_clairvoyant: Spread
+    of_clairvoyant_all: Spread
+    of_informed: Spread | None
+    of_best_static: Spread
+    of_best_deadline: Spread
+    mean_cutoff: float
+    idle: float
+    least_served: float
+    deciles: tuple[float, ...]
+    decision_ms_p50: float | None
+    decision_ms_p99: float | None
+    round_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceFacts:
+    """Everything about one source.
+
+    Attributes:
+        source: file or cluster, as the user wrote it.
+        about: one line on what it is.
+        workers: how many.
+        rounds: how many, all of them.
+        warmup: how many of the first rounds the figures leave out.
+        seeds: how many samples of a named cluster; 1 for a file.
+        late: "abandon" or "finish".
+        overhead: seconds per round beside waiting.
+        idle_before: mean share of the time a worker waits for others when everybody is waited for, 0..1.
+        policies: one entry each, bounds included.
+        notes: warnings to show, whole sentences.
+        seconds: `(rounds, workers)` run times of the first seed, NaN where absent, for the pictures.
+        cutoffs: policy -> `(rounds,)` gradients used per round, first seed.
+        closes: policy -> `(rounds,)` seconds at which each round closed after it opened, first seed.
+    """
+
+    source: str
+    about: str
+    workers: int
+    rounds: int
+    warmup: int
+    seeds: int
+    late: str
+    overhead: float
+    idle_before: float
+    policies: tuple[PolicyFacts, ...]
+    notes: tuple[str, ...]
+    seconds: FloatArray
+    cutoffs: dict[str, IntArray]
+    closes: dict[str, FloatArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """The whole outcome of `tailcut compare`: the command that made it and what it found for each source."""
+
+    command: str
+    sources: tuple[SourceFacts, ...]

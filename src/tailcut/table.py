@@ -1,0 +1,68 @@
+"""The run-time table: how long each worker took in each round. Clusters draw one, traces read and write one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tailcut.types import NO_NODE, BoolArray, FloatArray, IntArray, Roster
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Run times by round and worker.
+
+    Attributes:
+        seconds: `(rounds, workers)`, > 0; NaN where the worker took no part in that round.
+        observed: `(rounds, workers)` false where the time is only known to exceed `seconds`, and where the
+            worker took no part. Nobody ever got that gradient: replayed, the worker is gone after `seconds`.
+        names: `(workers,)` what the source calls each worker.
+        nodes: `(workers,)` the machine each runs on, `NO_NODE` where unknown.
+        source: file or cluster it came from, for messages.
+    """
+
+    seconds: FloatArray
+    observed: BoolArray
+    names: tuple[str | int, ...]
+    nodes: IntArray
+    source: str = field(default="table", compare=False)
+
+    def __post_init__(self) -> None:
+        rounds, workers = self.seconds.shape
+        if self.observed.shape != (rounds, workers) or len(self.names) != workers or len(self.nodes) != workers:
+            raise ValueError(
+                f"A table of shape {self.seconds.shape} needs as many flags, names and nodes, but got "
+                f"{self.observed.shape}, {len(self.names)} and {len(self.nodes)}."
+            )
+
+    @staticmethod
+    def dense(seconds: FloatArray, nodes: IntArray | None = None, source: str = "table") -> Table:
+        """Everything present and observed, workers named `0..n-1`."""
+        n = seconds.shape[1]
+        where = np.full(n, NO_NODE, dtype=np.int64) if nodes is None else nodes
+        return Table(seconds, ~np.isnan(seconds), tuple(range(n)), where, source)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds."""
+        return int(self.seconds.shape[0])
+
+    @property
+    def workers(self) -> int:
+        """How many workers ever take part."""
+        return int(self.seconds.shape[1])
+
+    @property
+    def whole(self) -> bool:
+        """Whether every worker is present and observed in every round."""
+        return bool(self.observed.all())
+
+    def arrivals(self) -> FloatArray:
+        """`(rounds, workers)` seconds, infinite where no gradient ever came."""
+        return np.where(self.observed, self.seconds, np.inf)
+
+    def roster(self, row: int) -> Roster:
+        """Who takes part in round `row`, everyone free."""
+        present = np.flatnonzero(~np.isnan(self.seconds[row]))
+        return Roster(present, self.nodes[present], np.full(len(present), np.nan))

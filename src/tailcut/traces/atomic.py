@@ -1,0 +1,35 @@
+"""Replace a file at once: readers see the old one or the new one, never half of it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A new file to write to, which takes the place of `path` if the block ends well and vanishes otherwise.
+
+    Args:
+        path: the file to create or replace; a symbolic link keeps pointing at the file that is replaced.
+    """
+    target = Path(os.path.realpath(path))
+    # In the same folder: a rename is atomic only within one file system. A random name: two writers do not
+    # meet, and a long name of the target leaves room.
+    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with draft.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, draft)
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,89 @@
+"""Where in a file something is wrong, in the words of a `TableError`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailcut.errors import TableError
+
+ROUND, WORKER, SECONDS, OBSERVED, NODE = COLUMNS = ("round", "worker", "seconds", "observed", "node")
+"""The columns of a long file that mean something."""
+
+LINES = "row 1 is the first line of the file"
+"""How rows of text files are counted."""
+
+NEEDED = (ROUND, WORKER, SECONDS)
+"""Those it cannot do without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A long file and how its rows are counted for the reader of a message.
+
+    Attributes:
+        source: the file, as messages call it.
+        row_of: from the index of a data row, counted from 0, to the row number a user can look up. It may be
+            slow: it is called for messages only.
+        counting: says what the row number counts.
+    """
+
+    source: str
+    row_of: Callable[[int], int]
+    counting: str
+
+    def refusal(
+        self, index: int, column: str | None, problem: str, *, remedy: str, value: object = None
+    ) -> TableError:
+        """The error for data row `index`; the caller raises it."""
+        return TableError(
+            self.source,
+            problem,
+            remedy=f"{remedy} ({self.counting})",
+            row=self.row_of(index),
+            column=column,
+            value=value,
+        )
+
+    def missing(self, index: int, column: str) -> TableError:
+        """The error for an empty cell."""
+        if column in NEEDED:
+            remedy = "give a value or drop the row"
+        else:
+            remedy = "give a value in every row, or leave the column out of all"
+        return self.refusal(index, column, "a value is missing", remedy=remedy)
+
+
+def one_line(text: object, most: int = 200) -> str:
+    """`text` without line breaks and other characters that would tear a message apart."""
+    plain = str(text)
+    if not plain.isprintable():
+        plain = repr(plain)[1:-1]
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def source_of(path: Path) -> str:
+    """What messages call the file; long paths are not shortened."""
+    return one_line(path, most=10_000)
+
+
+def refuse_columns(found: Sequence[str], source: str) -> None:
+    """Raise unless the needed columns are there and none that means something is there twice."""
+    for column in COLUMNS:
+        if found.count(column) > 1:
+            raise TableError(
+                source,
+                f"the column is there {found.count(column)} times",
+                remedy="keep one of them and rename the others",
+                column=column,
+            )
+    for column in NEEDED:
+        if column not in found:
+            listed = one_line(", ".join(map(repr, found)))
+            raise TableError(
+                source,
+                f"there is no such column, only {listed}" if found else "the file has no columns",
+                remedy=f"name the columns {ROUND}, {WORKER}, {SECONDS} and optionally {OBSERVED}, {NODE}",
+                column=column,
+            )

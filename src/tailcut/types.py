@@ -1,0 +1,201 @@
+"""Plain frozen records that the stages hand to each other.
+
+    RunTimes ─▶ forecaster ─▶ Forecast ─▶ rule (sees Progress) ─▶ Wait | Close
+
+Times are seconds. Arrays over workers are aligned with the record's own `workers`; nothing is tied to a fixed
+number of workers. Censoring is data: a worker that was not waited for has a run time known only to exceed
+some value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Seconds: TypeAlias = float
+WorkerId: TypeAlias = int
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+NO_NODE = -1
+"""Node of a worker whose machine is unknown."""
+
+
+class Fate(IntEnum):
+    """What became of one gradient."""
+
+    PENDING = 0
+    """Still being computed: the round it was meant for has closed, the worker finishes all the same."""
+    USED = 1
+    LATE = 2
+    """It came after the close and was discarded; its run time is known."""
+    ABANDONED = 3
+    """The worker was told to stop; its run time is censored."""
+    LOST = 4
+    """The worker left before it arrived."""
+    REJECTED = 5
+    """It arrived but was not finite."""
+    UNSTARTED = 6
+    """Never begun: the worker was still busy with an older round when this one closed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Roster:
+    """Who takes part in a round, as known when it opens.
+
+    Attributes:
+        workers: `(n,)` ids, increasing.
+        nodes: `(n,)` the machine each runs on, `NO_NODE` where unknown.
+        busy: `(n,)` seconds each has already spent on an older round when this one opens; NaN where free.
+    """
+
+    workers: IntArray
+    nodes: IntArray
+    busy: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.workers)
+
+    @staticmethod
+    def of(n: int, nodes: IntArray | None = None) -> Roster:
+        """Workers `0..n-1`, all free."""
+        where = np.full(n, NO_NODE, dtype=np.int64) if nodes is None else nodes
+        return Roster(np.arange(n, dtype=np.int64), where, np.full(n, np.nan))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunTimes:
+    """Run times learnt at once: of one closed round, or late reports of older ones.
+
+    Attributes:
+        workers: `(n,)` ids, each at most once.
+        seconds: `(n,)` the run time where `observed`, otherwise a value it is known to exceed.
+        observed: `(n,)` whether the run time itself was seen.
+        nodes: `(n,)` the machine each runs on, `NO_NODE` where unknown.
+        late: reports that came after their round had closed; those times were not given before.
+    """
+
+    workers: IntArray
+    seconds: FloatArray
+    observed: BoolArray
+    nodes: IntArray
+    late: bool = False
+
+    def __len__(self) -> int:
+        return len(self.workers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forecast:
+    """The joint law of the next run times, as survival curves on a common time grid.
+
+    Workers are independent given their group's scenario, and groups are independent of each other. A group
+    is a set of workers with a common fate: a node, or all workers. One group with one scenario is plain
+    independence.
+
+    Attributes:
+        workers: `(n,)` ids, increasing.
+        times: `(times,)` seconds, increasing, > 0. Before `times[0]` survival falls linearly from 1 at 0.
+        survival: `(scenarios, n, times)` P(x_i > time | scenario); what is left at the end may never come.
+        weights: `(groups, scenarios)` prior odds of each group's scenarios; rows sum to 1.
+        groups: `(n,)` the group of each worker, `0..groups-1`.
+        order_means: `(n,)` E[x_(c)] for c = 1..n in seconds where the forecaster has its own formula for it.
+    """
+
+    workers: IntArray
+    times: FloatArray
+    survival: FloatArray
+    weights: FloatArray
+    groups: IntArray
+    order_means: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.workers)
+
+    @staticmethod
+    def independent(workers: IntArray, times: FloatArray, survival: FloatArray) -> Forecast:
+        """One scenario: `survival` is `(n, times)` or, the same for every worker, `(times,)`."""
+        curves = np.broadcast_to(survival, (1, len(workers), len(times)))
+        return Forecast(workers, times, curves, np.ones((1, 1)), np.zeros(len(workers), dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Progress:
+    """What a rule sees of an open round.
+
+    Attributes:
+        elapsed: seconds since the round opened.
+        arrivals: `(n,)` seconds from the opening to each worker's arrival, infinite where it is not in.
+        gone: `(n,)` workers that left during the round: they will not arrive.
+        count: how many are in.
+    """
+
+    elapsed: Seconds
+    arrivals: FloatArray
+    gone: BoolArray
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Keep the round open; ask again at `count` arrivals or at `until` elapsed seconds, whichever is first.
+
+    With neither, the round waits for everybody who is still there.
+    """
+
+    count: int | None = None
+    until: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Close the round now, with what is in."""
+
+
+Decision: TypeAlias = Wait | Close
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundRecord:
+    """One closed round. Arrays are aligned with `roster.workers`.
+
+    Attributes:
+        version: of the parameters the round computed gradients for.
+        opened: the clock's seconds at which it opened.
+        elapsed: seconds from opening to close.
+        overhead: seconds from the close to the next opening (reduce, apply, broadcast).
+        roster: who took part.
+        arrivals: `(n,)` seconds from the opening to each worker's first arrival, infinite where it was not in.
+        accepted: `(n,)` how many of each worker's gradients were used (0 or 1 where workers count once).
+        shares: `(n,)` part of its mini-batch each accepted gradient covers, 1 except under micro-batches.
+        fates: `(n,)` a `Fate` each, for the gradient of this version.
+        run_times: what the round taught, censored where it was cut; who still finishes reports later.
+        staleness: `(accepted gradients,)` rounds between a used gradient's version and this one.
+    """
+
+    version: int
+    opened: Seconds
+    elapsed: Seconds
+    overhead: Seconds
+    roster: Roster
+    arrivals: FloatArray
+    accepted: IntArray
+    shares: FloatArray
+    fates: IntArray
+    run_times: RunTimes
+    staleness: IntArray
+
+    @property
+    def count(self) -> int:
+        """How many gradients were used."""
+        return int(self.accepted.sum())
+
+    @property
+    def value(self) -> float:
+        """Gradients used, partial ones counted by their share."""
+        return float((self.accepted * self.shares).sum())
