@@ -97,6 +97,12 @@ class OpenLedger:
             self._seconds[i], self._observed[i] = now - since, False
             self._fates[i] = Fate.LOST
 
+    def ended(self) -> list[tuple[WorkerId, Fate, Seconds]]:
+        """Fate and run time of every gradient of this version that came to an end, accepted ones aside."""
+        ends = (Fate.LOST, Fate.REJECTED)
+        rows = zip(self.roster.workers.tolist(), self._fates.tolist(), self._seconds.tolist(), strict=True)
+        return [(worker, Fate(fate), seconds) for worker, fate, seconds in rows if fate in ends]
+
     def progress(self, elapsed: Seconds) -> Progress:
         """What a rule may see `elapsed` seconds after the opening."""
         return Progress(elapsed, self._arrivals, self._gone, self.count)

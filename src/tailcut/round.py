@@ -87,6 +87,7 @@ class Rounds:
     _welcome: frozenset[WorkerId] = field(default=frozenset(), init=False)
     _wait: Wait = field(default=Wait(), init=False)
     _ready: int | None = field(default=None, init=False)
+    _newest: int = field(default=-1, init=False)
     _closed: Seconds | None = field(default=None, init=False)
     _backlog: list[Arrived] = field(default_factory=list, init=False)
     _reports: list[tuple[WorkerId, int, Seconds, bool]] = field(default_factory=list, init=False)
@@ -142,12 +143,12 @@ class Rounds:
     # -- opening ------------------------------------------------------------------------------------------------
 
     def _applied(self, event: Applied) -> list[Command]:
-        if self._open is not None or (self._ready is not None and event.version <= self._ready):
+        if self._open is not None or event.version <= self._newest:
             return []
         if self._closed is not None:
             measured = event.now - self._closed
             self.overhead += (measured - self.overhead) / MEASURED_OVER
-        self._ready = event.version
+        self._ready = self._newest = event.version
         return self._open_round(event.version) if self._members else []
 
     def _open_round(self, version: int) -> list[Command]:
@@ -158,14 +159,21 @@ class Rounds:
         self._plan = self.policy.plan(self.state, roster, self.overhead, self.late_finish)
         self._deadline = self.policy.worker_deadline(self._plan)
         self._welcome = frozenset(self.policy.welcome_stale(self._plan).tolist())
-        free = tuple(worker for worker, member in sorted(self._members.items()) if member.version is None)
+        settled = self._clear_backlog()
+        free = tuple(
+            worker
+            for worker, member in sorted(self._members.items())
+            if member.version is None and (self.acceptance.refill or not self._open.is_in(worker))
+        )
         for worker in free:
             self._start(worker, version)
-        commands: list[Command] = [OpenRound(version, free, self._deadline)]
+        return [OpenRound(version, free, self._deadline), *settled, *self._consult()]
+
+    def _clear_backlog(self) -> list[Command]:
+        """Arrivals since the last close: this round may want them, otherwise they are late."""
         backlog, self._backlog = self._backlog, []
-        for arrived in backlog:
-            self._take(arrived)
-        return commands + self._consult()
+        members = [(arrived, self._members.get(arrived.worker)) for arrived in backlog]
+        return [self._too_late(arrived, m) for arrived, m in members if m is not None and not self._take(arrived)]
 
     def _roster(self) -> Roster:
         ids = sorted(self._members)
@@ -189,7 +197,8 @@ class Rounds:
         member.version = None
         ledger = self._open
         if ledger is None:
-            return self._between_rounds(event, member)
+            self._backlog.append(event)
+            return []
         commands: list[Command] = []
         if not self._take(event):
             commands.append(self._too_late(event, member))
@@ -197,7 +206,8 @@ class Rounds:
         if self.acceptance.refill or not ledger.is_in(event.worker):
             self._start(event.worker, ledger.version)
             commands.append(StartWork(event.worker, ledger.version, self._deadline))
-        return commands + (self._consult() if self._due() else [])
+        # A gradient that cannot be used still tells: one fewer will come than the rule counted on.
+        return commands + (self._consult() if self._due() or not event.finite else [])
 
     def _take(self, event: Arrived) -> bool:
         """Count the gradient in the open round if it may be."""
@@ -207,15 +217,10 @@ class Rounds:
             return False
         if event.worker not in self._open.position:
             return False
+        if self._open.counts_workers and self._open.is_in(event.worker):
+            return False
         self._open.take(event, staleness)
         return True
-
-    def _between_rounds(self, event: Arrived, member: Member) -> list[Command]:
-        """An arrival after a close and before the next opening; the next round may still want it."""
-        if self.acceptance.keeps_work:
-            self._backlog.append(event)
-            return []
-        return [self._too_late(event, member)]
 
     def _too_late(self, event: Arrived, member: Member) -> Settle:
         whole = event.share >= 1.0
@@ -237,9 +242,7 @@ class Rounds:
         ledger = self._open
         assert ledger is not None
         if ledger.empty:
-            # All who took part are gone and nothing came: wait for somebody to join, then open again.
-            self._open, self._ready = None, ledger.version
-            return self._open_round(ledger.version) if self._members else []
+            return self._abort(ledger)
         if ledger.complete:
             return [self._close(ledger)]
         decision = self.policy.decide(self._plan, ledger.progress(self._elapsed(ledger)))
@@ -249,6 +252,12 @@ class Rounds:
             decision = Wait(count=1)
         self._wait = decision
         return [] if decision.until is None else [WakeAt(ledger.opened + decision.until)]
+
+    def _abort(self, ledger: OpenLedger) -> list[Command]:
+        """All who took part are gone or sent nothing of use: try the same version again with whoever is there."""
+        self._open, self._ready = None, ledger.version
+        settled: list[Command] = [Settle(w, ledger.version, fate, s) for w, fate, s in ledger.ended()]
+        return settled + (self._open_round(ledger.version) if self._members else [])
 
     def _elapsed(self, ledger: OpenLedger) -> Seconds:
         """Seconds since the opening; at a wake-up, no less than was asked for, however the clock rounds."""

@@ -23,7 +23,7 @@ def progress(*arrivals: float, gone: tuple[int, ...] = (), elapsed: float = 5.0)
 
 
 def decide(rule: Backup, seen: Progress) -> Decision:
-    return rule.decide(rule.plan(rule.start(), Opening(Roster.of(len(seen.arrivals)), None)), seen)
+    return rule.decide(rule.plan(None, Opening(Roster.of(len(seen.arrivals)), None)), seen)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def effective_speed_up(rows: FloatArray, overhead: float, micro: int, tau: float
         raw = max(row) + overhead
         kept = [done for done in a if done < tau]
         saved = max(a) - max(kept, default=0.0)
-        gains.append((len(kept) / len(a)) / (1 - saved / raw) - 1)
+        gains.append((len(kept) / len(a)) / (1 - saved / raw) - 1 if kept else -1.0)
     return float(np.mean(gains))
 
 
@@ -94,7 +94,17 @@ def test_a_straggler_is_cut_and_steady_workers_are_not() -> None:
     tau = best_threshold((straggler,) * 3, (0.0,) * 3, micro=8)
     assert 1.0 < tau < 2.0
     steady = np.linspace(1.0, 1.01, 16)
-    assert best_threshold((steady,) * 3, (0.2,) * 3, micro=8) > 1.0
+    assert best_threshold((steady,) * 3, (0.2,) * 3, micro=8) > 1.01
+
+
+def test_nothing_is_dropped_for_nothing() -> None:
+    # Without overhead, workers of one speed do as much per second until any deadline.
+    assert best_threshold((np.ones(4),), (0.0,), micro=8) > 1.0
+
+
+def test_nobody_goes_on_in_vain() -> None:
+    # Any deadline between 1 and 9 seconds leaves the same three micro-batches.
+    assert best_threshold((np.array([1.0, 1.0, 1.0, 9.0]),), (0.0,), micro=1) < 1.1
 
 
 def test_censored_times_are_not_recorded() -> None:
@@ -162,7 +172,7 @@ def test_the_unit_of_time_scales_the_deadline_exactly(power: int, seed: int) -> 
     assert best_deadline(curves[1], 8, 0.1 * scale) == best_deadline(curves[0], 8, 0.1) * scale
 
 
-def test_more_micro_batches_make_cutting_dearer_to_miss() -> None:
+def test_the_finer_the_micro_batches_the_more_is_gained() -> None:
     straggler = np.array([1.0] * 6 + [3.0, 3.0])
     gains = [
         effective_speed_up(straggler[None], 0.0, micro, best_threshold((straggler,), (0.0,), micro))

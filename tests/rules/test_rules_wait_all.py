@@ -12,8 +12,8 @@ from tailcut.types import Progress, Roster, Wait
 def test_it_waits_whatever_has_come(count: int) -> None:
     rule = WaitAll()
     arrivals = np.where(np.arange(4) < count, 1.0, np.inf)
-    plan = rule.plan(rule.start(), Opening(Roster.of(4), forecast=None))
-    assert rule.decide(plan, Progress(5.0, arrivals, np.zeros(4, dtype=np.bool_), count)) == Wait()
+    rule.plan(None, Opening(Roster.of(4), forecast=None))
+    assert rule.decide(None, Progress(5.0, arrivals, np.zeros(4, dtype=np.bool_), count)) == Wait()
 
 
 def test_its_cutoff_is_everybody() -> None:

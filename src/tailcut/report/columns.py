@@ -31,7 +31,7 @@ class Column:
     @property
     def title(self) -> str:
         """The heading on one line."""
-        return self.heading.replace("-\n", "").replace("\n", " ")
+        return self.heading.replace("-\n", "").replace("–\n", "–").replace("\n", " ")
 
 
 def columns(source: SourceFacts) -> list[Column]:
@@ -66,8 +66,8 @@ COLUMNS = (
     ),
     Column(
         "of clair-\nvoyant",
-        "Throughput as a share of the clairvoyant's, who knows every run time of the coming round. 1 cannot be "
-        "passed by much.",
+        "Throughput as a share of the clairvoyant's, who knows all run times of a round in advance: 1 is the "
+        "ceiling.",
         lambda source, facts: share(facts.of_clairvoyant.mean),
         0,
         lambda source: source.late != "finish",

@@ -41,7 +41,8 @@ section { margin-top: 3rem; padding-top: 2rem; border-top: 1px solid var(--rule)
   border-left: 4px solid var(--note-edge); overflow-wrap: anywhere; }
 .figures-table { overflow-x: auto; margin: 1.4rem 0; background: var(--card); border: 1px solid var(--rule);
   border-radius: .6rem; }
-table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-numeric: tabular-nums; }
+table { border-collapse: separate; border-spacing: 0; width: 100%; font-size: .88rem;
+  font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .7rem; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--card); max-width: 17rem;
   white-space: normal; overflow-wrap: anywhere; min-width: 8rem; }
@@ -57,7 +58,7 @@ figure { margin: 0; padding: 1rem 1.1rem; background: var(--card); border: 1px s
   display: flex; flex-direction: column; break-inside: avoid; }
 figcaption { color: var(--muted); font-size: .88rem; line-height: 1.4; margin-bottom: .8rem; }
 figcaption h3 { color: var(--ink); }
-figure svg { display: block; width: 100%; height: auto; margin: auto 0; }
+figure svg { display: block; width: 100%; height: auto; margin: 0; }
 figure svg text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif !important; }
 figure svg image { image-rendering: pixelated; }
 dl { display: grid; grid-template-columns: max-content minmax(0, 46rem); gap: .45rem 1.5rem; margin: 1rem 0 0; }
@@ -68,14 +69,18 @@ dd { margin: 0; color: var(--muted); }
   main { padding: 1.4rem .9rem 3rem; }
   h1 { font-size: 1.6rem; }
   .lead { font-size: 1.12rem; }
-  figure { padding: .8rem .6rem; }
+  figure { padding: .8rem .5rem; }
   dl { grid-template-columns: minmax(0, 1fr); gap: .1rem; }
   dd { margin-bottom: .6rem; }
 }
 @media print {
   body { background: none; font-size: 10pt; }
   main { max-width: none; padding: 0; }
-  section { break-before: page; border-top: 0; padding-top: 0; }
+  section { border-top: 0; margin-top: 1rem; padding-top: 0; }
+  section[id] + section[id] { break-before: page; }
+  .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .6rem; }
+  figure { padding: .5rem; }
+  figcaption { font-size: 8pt; }
   .figures-table { overflow: visible; }
   table { font-size: 7.5pt; }
   th, td { padding: .2rem .3rem; }

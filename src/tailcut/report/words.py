@@ -14,15 +14,6 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
-def shortened(name: str, most: int = 26) -> str:
-    """`name` in at most `most` characters; both ends stay, for parameters differ at the end."""
-    name = printable(name)
-    if len(name) <= most:
-        return name
-    tail = (most - 1) // 3
-    return f"{name[: most - 1 - tail]}…{name[-tail:]}"
-
-
 def setting(source: SourceFacts) -> str:
     """What was run, in one line."""
     parts = [
@@ -64,14 +55,18 @@ def details(source: SourceFacts) -> str:
     winner = best(source)
     if winner is None:
         return ""
-    parts = [f"takes {cutoff(winner.mean_cutoff, source.workers).replace('/', ' of ')} gradients a round"]
+    parts = []
+    if known(winner.mean_cutoff):
+        parts.append(
+            f"takes {cutoff(winner.mean_cutoff, source.workers).replace('/', ' of ')} gradients a round"
+        )
     gain = _gain(source, winner)
     if not waits_for_all(winner) and math.isfinite(gain):
         parts.append(f"yields {figure(gain)} times the gradients per second of waiting for all")
     if known(winner.of_clairvoyant.mean):
         whom = "the bound for workers that stop at once" if source.late == "finish" else "the clairvoyant"
         parts.append(f"reaches {percent(winner.of_clairvoyant.mean)} of {whom}")
-    return f"`{printable(winner.policy)}` {_listed(parts)}."
+    return f"`{printable(winner.policy)}` {_listed(parts)}." if parts else ""
 
 
 def _gain(source: SourceFacts, winner: PolicyFacts) -> float:

@@ -51,7 +51,11 @@ class Rule(ABC, Generic[S, P]):
 
     @abstractmethod
     def decide(self, plan: P, progress: Progress) -> Decision:
-        """Wait or close. Asked at the opening and then only when the last `Wait` said so, or a worker left."""
+        """Wait or close.
+
+        Asked at the opening and then only when the last `Wait` said so, a worker left or a gradient was rejected.
+        At a wake-up `progress.elapsed` is no less than the `until` that was asked for.
+        """
 
     def learn(self, memory: S, plan: P, record: RoundRecord) -> S:
         """Remember what the closed round showed."""
@@ -59,7 +63,11 @@ class Rule(ABC, Generic[S, P]):
         return memory
 
     def finishers(self, memory: S, record: RoundRecord) -> IntArray:
-        """Ids of the cut workers that should finish in the background although late work is abandoned."""
+        """Ids of the cut workers that should finish in the background although late work is abandoned.
+
+        Asked at the close, before `learn`, with a record in which every cut worker is `ABANDONED`; in the record
+        that `learn` gets those named here are `PENDING`.
+        """
         del memory, record
         return NOBODY
 

@@ -12,9 +12,10 @@ from tailcut.counts import expected_count, expected_last
 from tailcut.errors import ParameterError
 from tailcut.order import time_grid
 from tailcut.rules.base import Opening, Rule
-from tailcut.types import Decision, FloatArray, Forecast, Progress, RoundRecord, Seconds, Wait
+from tailcut.types import Decision, FloatArray, Forecast, IntArray, Progress, RoundRecord, Seconds, Wait
 
 _CANDIDATES = 200
+"""Deadlines that are compared, as many as the authors compare."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +46,7 @@ class MicroDeadline(Rule[MicroMemory, Seconds | None]):
     As published, τ is chosen once: after `window` rounds without a deadline, as the one with the largest mean
     effective speed-up on the recorded times, and it stays. With `follow` it is chosen anew for every round from
     the forecast. Only whole rounds' run times are known, so the micro-batches of a worker count as equally long.
+    The smaller the overhead, the less a round costs that drops much of its work, and the shorter τ becomes.
 
     Attributes:
         micro: micro-batches in a round, at least 1.
@@ -132,28 +134,25 @@ def best_threshold(rounds: tuple[FloatArray, ...], overheads: tuple[Seconds, ...
     # When each micro-batch of each worker was done, for each round: the paper's A, in increasing order.
     done = [np.sort(np.outer(seconds, parts), axis=None) for seconds in rounds]
     candidates = time_grid(np.concatenate(done), _CANDIDATES)
-    gains = [_speed_ups(a, overhead, candidates) for a, overhead in zip(done, overheads, strict=True)]
-    return _latest_best(candidates, np.mean(gains, axis=0) + 1)
+    kept = np.stack([np.searchsorted(a, candidates) for a in done])
+    rounds_speed_up = [_speed_ups(*each) for each in zip(done, kept, overheads, strict=True)]
+    return _best(candidates, 1 + np.mean(rounds_speed_up, axis=0), kept.sum(axis=0).astype(np.float64))
 
 
-def _speed_ups(done: FloatArray, overhead: Seconds, candidates: FloatArray) -> FloatArray:
-    """`(candidates,)` effective speed-up of one round, (1 − drop) / (1 − saved / raw) − 1."""
-    kept = np.searchsorted(done, candidates)
+def _speed_ups(done: FloatArray, kept: IntArray, overhead: Seconds) -> FloatArray:
+    """`(candidates,)` effective speed-up of one round, (1 − drop) / (1 − saved / raw) − 1.
+
+    Args:
+        done: `(parts,)` seconds after which each micro-batch was done, increasing.
+        kept: `(candidates,)` how many of them each deadline leaves.
+        overhead: seconds of the round.
+    """
     raw = done[-1] + overhead
     # raw − saved, written without the difference: saved is what lies between the last part kept and the last.
     left = done[np.maximum(kept - 1, 0)] + overhead
     # A deadline that nothing meets leaves nothing: kept is 0, and the speed-up −1.
     gain: FloatArray = (kept / len(done)) / (left / raw) - 1
     return gain
-
-
-def _latest_best(times: FloatArray, gains: FloatArray) -> Seconds:
-    """The latest of the times whose gain is the largest, but for rounding.
-
-    Workers that compute at a steady speed do as much per second until any deadline; then the one that drops
-    least work is meant.
-    """
-    return float(times[gains >= gains.max() * (1 - 1e-9)][-1])
 
 
 def best_deadline(forecast: Forecast, micro: int, overhead: Seconds) -> Seconds:
@@ -166,4 +165,15 @@ def best_deadline(forecast: Forecast, micro: int, overhead: Seconds) -> Seconds:
     count = np.concatenate([[0.0], expected_count(forecast)])
     stretch = micro / np.arange(1, micro + 1)
     work = np.interp(np.outer(forecast.times, stretch), times, count).sum(axis=1)
-    return _latest_best(forecast.times, work / (expected_last(forecast) + overhead))
+    return _best(forecast.times, work / (expected_last(forecast) + overhead), work)
+
+
+def _best(times: FloatArray, gains: FloatArray, work: FloatArray) -> Seconds:
+    """The time of the largest gain; of equal ones (but for rounding) the first of those that do the most work.
+
+    Workers of one steady speed do as much per second until any deadline: then nothing should be dropped for
+    nothing. And no worker should go on when it could not finish another micro-batch.
+    """
+    nearly = 1 - 1e-9
+    best = gains >= gains.max() * nearly
+    return float(times[best & (work >= work[best].max() * nearly)][0])

@@ -13,9 +13,6 @@ from tailcut.rules.backup import still_possible
 from tailcut.rules.base import Opening, P, Rule, S
 from tailcut.types import Close, Decision, IntArray, Progress, RoundRecord, Seconds, Wait
 
-_NEARLY = 1 - 2**-10
-"""A clock may wake us a rounding error before the deadline; asking for the same moment again would never end."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarmUpPlan(Generic[P]):
@@ -102,4 +99,4 @@ class WarmUp(Rule[S, WarmUpPlan[P]]):
         arrived = np.sort(progress.arrivals[np.isfinite(progress.arrivals)])
         # Where a worker may count more than once, fewer than half of the workers can make up half of the count.
         deadline = self.factor * float(arrived[min(half, len(arrived)) - 1])
-        return Close() if progress.elapsed >= deadline * _NEARLY else Wait(until=deadline)
+        return Close() if progress.elapsed >= deadline else Wait(until=deadline)

@@ -32,21 +32,21 @@ _VARIABLES = {
 }
 
 # Narrow on purpose: scaled down to a telephone the letters must stay legible.
-WIDTH = 5.2
+WIDTH = 5.0
 # Safe for the colour-blind, and nowhere grey: grey says "took no part".
 LOG_MAP = "viridis"
 
 _LOOK = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9.0,
+    "font.size": 9.5,
     "text.color": INK,
     "text.parse_math": False,
     "axes.labelcolor": MUTED,
     "axes.titlecolor": INK,
-    "axes.titlesize": 9.0,
+    "axes.titlesize": 9.2,
     "axes.titlelocation": "left",
-    "axes.labelsize": 9.0,
+    "axes.labelsize": 9.2,
     "axes.edgecolor": RULE,
     "axes.facecolor": "none",
     "axes.linewidth": 0.8,
@@ -59,12 +59,12 @@ _LOOK = {
     "ytick.color": RULE,
     "xtick.labelcolor": MUTED,
     "ytick.labelcolor": INK,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
+    "xtick.labelsize": 9.2,
+    "ytick.labelsize": 9.2,
     "xtick.major.size": 3.0,
     "ytick.major.size": 0.0,
     "legend.frameon": False,
-    "legend.fontsize": 8.5,
+    "legend.fontsize": 9.2,
     "figure.facecolor": "none",
     "savefig.facecolor": "none",
     "svg.fonttype": "none",

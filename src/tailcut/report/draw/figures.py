@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from tailcut.report.draw.canvas import rendered
 from tailcut.report.draw.over_time import draw_cutoffs, draw_map
-from tailcut.report.draw.rows import draw_deciles, draw_idle, draw_shares
-from tailcut.report.draw.times import draw_times, height
+from tailcut.report.draw.rows import draw_deciles, draw_idle, draw_shares, rows_height
+from tailcut.report.draw.times import draw_times, times_height
 from tailcut.report.plots.bars import deciles_plot, idle_plot, shares_plot
 from tailcut.report.plots.over_time import CutoffsPlot, MapPlot, cutoffs_plot, map_plot
 from tailcut.report.plots.times import times_plot
@@ -37,8 +37,16 @@ def drawings(source: SourceFacts, number: int) -> list[Drawing]:
             f"Gradients per second as a share of the {shares.of_what}'s.{seeds} Grey: bounds, which need hindsight.",
             lambda: draw_shares(shares),
         ),
-        ("How many each round waits for", _cutoffs_caption(cutoffs), lambda: draw_cutoffs(cutoffs)),
-        ("Who was slow, and when", _map_caption(cells), lambda: draw_map(cells, min(height(times), 4.5))),
+        (
+            "How many each round waits for",
+            _cutoffs_caption(cutoffs),
+            lambda: draw_cutoffs(cutoffs, min(rows_height(shares.rows), 5.5)),
+        ),
+        (
+            "Who was slow, and when",
+            _map_caption(cells),
+            lambda: draw_map(cells, min(times_height(times), 5.5)),
+        ),
         (
             "Run times, and when rounds close",
             "Above: how long gradients take. Below: when each policy closes its rounds; the dot is the mean, the line "
@@ -69,7 +77,7 @@ def _cutoffs_caption(plot: CutoffsPlot) -> str:
     if plot.reference is not None:
         parts.append(" Grey: the clairvoyant.")
     if plot.left_out:
-        parts.append(f" The best {len(plot.panels)} policies; {plot.left_out} more are in the table.")
+        parts.append(f" The best {len(plot.panels)} policies; the table has {plot.left_out} more.")
     return "".join(parts)
 
 

@@ -14,11 +14,11 @@ from tailcut.report.plots.over_time import CutoffsPlot, MapPlot, Panel
 from tailcut.report.plots.times import log_ticks
 
 
-def draw_cutoffs(plot: CutoffsPlot) -> Figure:
-    """Small multiples, two abreast, the clairvoyant's cutoff grey behind each."""
+def draw_cutoffs(plot: CutoffsPlot, height: float) -> Figure:
+    """Small multiples, two abreast, the clairvoyant's cutoff grey behind each; at least `height` inches high."""
     across = min(2, max(1, len(plot.panels)))
     down = max(1, -(-len(plot.panels) // across))
-    figure = Figure(figsize=(canvas.WIDTH, 0.95 * down + (1.5 if down == 1 else 0.5)), layout="constrained")
+    figure = Figure(figsize=(canvas.WIDTH, max(height, 0.85 * down + 0.6)), layout="constrained")
     grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     for number, axes in enumerate(grid.flat):
         if number >= len(plot.panels):

@@ -12,7 +12,7 @@ from tailcut.report.numbers import UNKNOWN, known, percent, share
 from tailcut.report.plots.bars import DecilesPlot, IdlePlot, Rows, SharesPlot
 from tailcut.types import FloatArray
 
-_ROW = 0.225
+_ROW, _AXIS = 0.24, 0.9
 _LINES = {
     "best-static": (canvas.STATIC, (0, (5, 2))),
     "best-deadline": (canvas.DEADLINE, (0, (1, 1.2))),
@@ -22,7 +22,7 @@ _LINES = {
 
 def draw_shares(plot: SharesPlot) -> Figure:
     """Bars from 0, whiskers over the seeds, the bounds as lines across."""
-    figure, axes = _rows_figure(plot.rows, extra=0.85 if plot.lines else 0.55)
+    figure, axes = _rows_figure(plot.rows)
     places = np.arange(len(plot.rows.names))
     bars = np.nan_to_num(plot.mean)
     axes.barh(places, bars, height=0.62, color=_colours(plot.rows), linewidth=0)
@@ -54,7 +54,7 @@ def draw_shares(plot: SharesPlot) -> Figure:
 
 def draw_idle(plot: IdlePlot) -> Figure:
     """From the time wasted when all are waited for to the time wasted under each policy."""
-    figure, axes = _rows_figure(plot.rows, extra=0.85)
+    figure, axes = _rows_figure(plot.rows)
     places = np.arange(len(plot.rows.names))
     after = 100 * plot.after
     if known(plot.before):
@@ -72,7 +72,7 @@ def draw_idle(plot: IdlePlot) -> Figure:
 
 def draw_deciles(plot: DecilesPlot) -> Figure:
     """A strip of ten cells per policy, each with its figure; pale is what is dropped."""
-    figure, axes = _rows_figure(plot.rows, extra=0.6)
+    figure, axes = _rows_figure(plot.rows)
     axes.grid(False)
     axes.spines[:].set_visible(False)
     for (row, tenth), accepted in np.ndenumerate(plot.shares):
@@ -91,15 +91,20 @@ def draw_deciles(plot: DecilesPlot) -> Figure:
     return figure
 
 
+def rows_height(rows: Rows) -> float:
+    """Inches such a figure takes."""
+    return _ROW * max(len(rows.names), 3) + _AXIS
+
+
 def mark_bounds(axes: Axes, rows: int, policies: int) -> None:
     """A hairline between policies and bounds."""
     if 0 < policies < rows:
         axes.axhline(policies - 0.5, color=canvas.MUTED, linewidth=0.8)
 
 
-def _rows_figure(rows: Rows, extra: float) -> tuple[Figure, Axes]:
+def _rows_figure(rows: Rows) -> tuple[Figure, Axes]:
     count = len(rows.names)
-    figure = Figure(figsize=(canvas.WIDTH, _ROW * max(count, 2) + extra), layout="constrained")
+    figure = Figure(figsize=(canvas.WIDTH, rows_height(rows)), layout="constrained")
     axes = figure.subplots()
     axes.set_yticks(range(count), rows.names)
     axes.set_ylim(max(count, 1) - 0.45, -0.55)

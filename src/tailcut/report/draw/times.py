@@ -10,13 +10,13 @@ from tailcut.report.draw.over_time import seconds_ticks
 from tailcut.report.draw.rows import mark_bounds
 from tailcut.report.plots.times import TimesPlot
 
-_HISTOGRAM, _ROW, _AXIS = 1.35, 0.2, 0.75
+_HISTOGRAM, _ROW, _AXIS = 1.35, 0.22, 0.75
 
 
 def draw_times(plot: TimesPlot) -> Figure:
     """Above the histogram, below it one line per policy on the same scale of seconds."""
-    figure = Figure(figsize=(canvas.WIDTH, height(plot)), layout="constrained")
-    ratios = (_HISTOGRAM, height(plot) - _HISTOGRAM - _AXIS)
+    figure = Figure(figsize=(canvas.WIDTH, times_height(plot)), layout="constrained")
+    ratios = (_HISTOGRAM, times_height(plot) - _HISTOGRAM - _AXIS)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=ratios)
     above.set_xscale("log")
     above.set_xlim(plot.low, plot.high)
@@ -27,7 +27,7 @@ def draw_times(plot: TimesPlot) -> Figure:
     return figure
 
 
-def height(plot: TimesPlot) -> float:
+def times_height(plot: TimesPlot) -> float:
     """Inches the figure takes, by its number of rows."""
     return _HISTOGRAM + _ROW * max(2, len(plot.closings)) + _AXIS
 

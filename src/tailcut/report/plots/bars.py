@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailcut.report.labels import labels
 from tailcut.report.numbers import known
 from tailcut.report.ranking import bound, everyone, policies
-from tailcut.report.words import shortened
 from tailcut.study.facts import PolicyFacts, SourceFacts
 from tailcut.types import BoolArray, FloatArray
 
@@ -65,7 +65,9 @@ class DecilesPlot(NamedTuple):
 
 def rows(source: SourceFacts) -> Rows:
     """The rows all of these plots share."""
-    return Rows(tuple(shortened(facts.policy) for facts in everyone(source)), len(policies(source)))
+    names = [facts.policy for facts in everyone(source)]
+    short = labels(names)
+    return Rows(tuple(short[name] for name in names), len(policies(source)))
 
 
 def shares_plot(source: SourceFacts) -> SharesPlot:

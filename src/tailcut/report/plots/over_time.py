@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailcut.report.labels import labels
 from tailcut.report.ranking import bounds, policies
-from tailcut.report.words import shortened
 from tailcut.study.facts import SourceFacts
-from tailcut.types import FloatArray
+from tailcut.types import FloatArray, IntArray
 
 MOST_PANELS = 8
 MOST_POINTS = 240
@@ -63,9 +63,11 @@ def cutoffs_plot(source: SourceFacts) -> CutoffsPlot:
     some = some or [facts.policy for facts in bounds(source) if facts.policy in source.cutoffs]
     longest = max((len(source.cutoffs[name]) for name in some), default=0)
     window = max(1, longest // 40)
-    reference = _panel(source, "clairvoyant", window) if "clairvoyant" in source.cutoffs else None
-    panels = tuple(_panel(source, name, window) for name in some[:MOST_PANELS])
-    return CutoffsPlot(panels, reference, source.workers, longest, window, max(0, len(some) - MOST_PANELS))
+    reference = source.cutoffs.get("clairvoyant")
+    behind = None if reference is None else _panel("clairvoyant", reference, window)
+    short = labels(some)
+    panels = tuple(_panel(short[name], source.cutoffs[name], window) for name in some[:MOST_PANELS])
+    return CutoffsPlot(panels, behind, source.workers, longest, window, max(0, len(some) - MOST_PANELS))
 
 
 def map_plot(source: SourceFacts) -> MapPlot:
@@ -96,11 +98,11 @@ def rolling_mean(values: FloatArray, window: int) -> FloatArray:
     return mean
 
 
-def _panel(source: SourceFacts, name: str, window: int) -> Panel:
-    smooth = rolling_mean(source.cutoffs[name].astype(np.float64), window)
+def _panel(label: str, cutoffs: IntArray, window: int) -> Panel:
+    smooth = rolling_mean(cutoffs.astype(np.float64), window)
     step = max(1, math.ceil(len(smooth) / MOST_POINTS))
     rounds = np.arange(1, len(smooth) + 1, dtype=np.float64)
-    return Panel(shortened(name), rounds[::step], smooth[::step])
+    return Panel(label, rounds[::step], smooth[::step])
 
 
 def _merge(grid: FloatArray, per_row: int, per_column: int, merged: str) -> FloatArray:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailcut.report.labels import labels
 from tailcut.report.plots.over_time import usable
-from tailcut.report.ranking import everyone
-from tailcut.report.words import shortened
+from tailcut.report.ranking import everyone, policies
 from tailcut.study.facts import SourceFacts
 from tailcut.types import FloatArray
 
@@ -43,15 +43,14 @@ def times_plot(source: SourceFacts) -> TimesPlot:
     """Run times of all workers and rounds, and the closes of each policy."""
     known = usable(source.seconds)
     known = known[np.isfinite(known)]
-    shown = [facts for facts in everyone(source) if _closing(source, facts.policy) is not None]
-    found = [_closing(source, facts.policy) for facts in shown]
-    closings = tuple(closing for closing in found if closing is not None)
-    marks = [edge for closing in closings for edge in (closing.low, closing.mean, closing.high)]
-    low = min([*marks, known.min() if known.size else math.inf], default=1.0)
-    high = max([*marks, known.max() if known.size else -math.inf], default=1.0)
-    low, high = (0.5, 2.0) if not low <= high else (low / 1.08, high * 1.08)
+    closes = {facts.policy: _finite_closes(source, facts.policy) for facts in everyone(source)}
+    short = labels(closes)
+    closings = tuple(_closing(short[name], times) for name, times in closes.items() if times.size)
+    count = sum(closes[facts.policy].size > 0 for facts in policies(source))
     edges, shares = _histogram(known)
-    count = sum(facts.kind != "bound" for facts in shown)
+    marks = [*edges, *(mark for closing in closings for mark in closing[1:])]
+    # Some room at both ends, so that no mark sits on the frame.
+    low, high = (min(marks) / 1.06, max(marks) * 1.06) if marks else (0.5, 2.0)
     return TimesPlot(edges, shares, closings, count, float(low), float(high))
 
 
@@ -87,13 +86,14 @@ def _clean(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def _closing(source: SourceFacts, policy: str) -> Closing | None:
+def _finite_closes(source: SourceFacts, policy: str) -> FloatArray:
     closes = usable(source.closes.get(policy, np.empty(0)))
-    closes = closes[np.isfinite(closes)]
-    if not closes.size:
-        return None
+    return closes[np.isfinite(closes)]
+
+
+def _closing(label: str, closes: FloatArray) -> Closing:
     low, high = (float(edge) for edge in np.percentile(closes, [10, 90]))
-    return Closing(shortened(policy), low, float(closes.mean()), high)
+    return Closing(label, low, float(closes.mean()), high)
 
 
 def _histogram(known: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,6 @@
+"""Bounds: what hindsight, foresight or the true law would reach. Yardsticks, not methods."""
+
+from tailcut.bounds.fixed import Fixed, best_deadline, best_static
+from tailcut.bounds.foresight import Clairvoyant, clairvoyant, clairvoyant_whole
+
+__all__ = ["Clairvoyant", "Fixed", "best_deadline", "best_static", "clairvoyant", "clairvoyant_whole"]

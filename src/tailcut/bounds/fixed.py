@@ -1,0 +1,118 @@
+"""The best fixed cutoff and the best fixed deadline in hindsight, late work abandoned or finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailcut.bounds.sorted_rounds import SortedRounds
+from tailcut.engines.simulated.at_once import closing_at
+from tailcut.engines.simulated.replay import replay
+from tailcut.engines.simulated.run import Run
+from tailcut.forecast import NoForecast
+from tailcut.policy import Policy
+from tailcut.rules import Backup, Deadline
+from tailcut.table import Table
+from tailcut.types import FloatArray, IntArray, Seconds
+
+CANDIDATES = 64
+"""Cutoffs or deadlines tried at a time where trying all would take too long."""
+FINE = 512
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fixed:
+    """The run of the best setting, and that setting: a count, or seconds."""
+
+    run: Run
+    setting: float
+
+
+def best_static(table: Table, overhead: Seconds = 0.0, late_finish: bool = False, skip: int = 0) -> Fixed:
+    """The cutoff with the highest throughput after the first `skip` rounds."""
+    if late_finish:
+        best = _refined(lambda c: _finish_rates(table, overhead, skip, cutoffs=c), _spread(1, table.workers))
+        run = replay(table, Policy(NoForecast(), Backup(c=int(best))), late_finish=True, overhead=overhead)
+        return Fixed(run, best)
+    rounds = SortedRounds.of(table)
+    scored = rounds.after(skip)
+    rates = [_rate(*scored.cut_at_count(c), overhead) for c in range(1, table.workers + 1)]
+    count = int(np.argmax(rates)) + 1
+    counts, elapsed = rounds.cut_at_count(count)
+    return Fixed(closing_at(table, elapsed, counts, overhead), float(count))
+
+
+def best_deadline(table: Table, overhead: Seconds = 0.0, late_finish: bool = False, skip: int = 0) -> Fixed:
+    """The number of seconds with the highest throughput after the first `skip` rounds."""
+    seen = np.unique(table.seconds[skip:][table.observed[skip:]])
+    if late_finish:
+        # Workers that start late arrive up to one run time later than the longest.
+        coarse = np.quantile(np.concatenate([seen, 2 * seen]), np.linspace(0.0, 1.0, CANDIDATES))
+        seconds = _refined(lambda d: _finish_rates(table, overhead, skip, deadlines=d), coarse)
+        rule = Deadline(seconds=float(seconds))
+        return Fixed(replay(table, Policy(NoForecast(), rule), late_finish=True, overhead=overhead), seconds)
+    rounds = SortedRounds.of(table)
+    scored = rounds.after(skip)
+    coarse = np.unique(seen[np.linspace(0, len(seen) - 1, FINE).astype(int)])
+    top = int(np.argmax([_rate(*scored.cut_at_time(d), overhead) for d in coarse]))
+    between = seen[(seen >= coarse[max(top - 1, 0)]) & (seen <= coarse[min(top + 1, len(coarse) - 1)])]
+    fine = np.unique(between[np.linspace(0, len(between) - 1, FINE).astype(int)])
+    best = float(fine[int(np.argmax([_rate(*scored.cut_at_time(d), overhead) for d in fine]))])
+    counts, elapsed = rounds.cut_at_time(best)
+    return Fixed(closing_at(table, elapsed, counts, overhead), best)
+
+
+def _rate(counts: IntArray, elapsed: FloatArray, overhead: Seconds) -> float:
+    return float(counts.sum() / (elapsed + overhead).sum())
+
+
+def _spread(low: int, high: int) -> FloatArray:
+    return np.unique(np.linspace(low, high, min(CANDIDATES, high - low + 1)).astype(int)).astype(float)
+
+
+def _refined(rates: Callable[[FloatArray], FloatArray], candidates: FloatArray) -> float:
+    """The best candidate, then the best of a finer set around it."""
+    whole = bool((candidates == np.round(candidates)).all())
+    top = int(np.argmax(rates(candidates)))
+    low, high = candidates[max(top - 1, 0)], candidates[min(top + 1, len(candidates) - 1)]
+    finer = _spread(int(low), int(high)) if whole else np.linspace(low, high, CANDIDATES // 2)
+    return float(finer[int(np.argmax(rates(finer)))])
+
+
+def _finish_rates(
+    table: Table,
+    overhead: Seconds,
+    skip: int,
+    cutoffs: FloatArray | None = None,
+    deadlines: FloatArray | None = None,
+) -> FloatArray:
+    """`(candidates,)` throughput of fixed settings when late workers finish and start late, all side by side.
+
+    Every candidate has its own clock; only who is free when carries over from round to round.
+    """
+    settings = cutoffs if cutoffs is not None else deadlines
+    assert settings is not None
+    size, n = len(settings), table.workers
+    free_at = np.zeros((size, n))
+    clock, counted, began = np.zeros(size), np.zeros(size), np.zeros(size)
+    rows = np.arange(size)
+    for t in range(table.rounds):
+        if t == skip:
+            began, counted = clock.copy(), np.zeros(size)
+        work = np.where(table.observed[t], table.seconds[t], np.inf)
+        arrivals = np.maximum(free_at - clock[:, None], 0.0) + work
+        ordered = np.sort(arrivals, axis=1)
+        last = np.max(np.where(np.isfinite(ordered), ordered, 0.0), axis=1)
+        if cutoffs is not None:
+            close = np.minimum(ordered[rows, cutoffs.astype(int) - 1], last)
+        else:
+            close = np.maximum(np.minimum(settings, last), ordered[:, 0])
+        counted += (arrivals <= close[:, None]).sum(axis=1)
+        end = clock + close
+        started = (free_at < end[:, None]) & np.isfinite(arrivals)
+        free_at = np.where(started, clock[:, None] + arrivals, free_at)
+        clock = end + overhead
+    out: FloatArray = counted / (clock - began)
+    return out

@@ -1,0 +1,68 @@
+"""The clairvoyant: knows the next run times. The largest Σc / Σtime, found by Dinkelbach's method (1967)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailcut.bounds.sorted_rounds import SortedRounds
+from tailcut.engines.simulated.at_once import closing_at
+from tailcut.engines.simulated.run import Run
+from tailcut.table import Table
+from tailcut.types import FloatArray, IntArray, Seconds
+
+WINDOW = 100
+MOST_STEPS = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clairvoyant:
+    """A run with foresight. `rushed` is the share of rounds closed with fewer than a quarter of the workers."""
+
+    run: Run
+    rushed: float
+
+
+def clairvoyant(table: Table, overhead: Seconds = 0.0, window: int = WINDOW) -> Clairvoyant:
+    """c_t = argmax c − λ_t·(x_(c) + o), λ_t the best rate over the `window` rounds up to and with t."""
+    rounds = SortedRounds.of(table)
+    costs = rounds.arrivals + overhead
+    picks = np.zeros(table.rounds, dtype=np.int64)
+    price = _best_rate_of(costs[0])
+    for t in range(table.rounds):
+        recent = costs[max(0, t - window + 1) : t + 1]
+        price, chosen = _dinkelbach(recent, price)
+        picks[t] = chosen[-1]
+    return _finish(table, rounds, picks, overhead)
+
+
+def clairvoyant_whole(table: Table, overhead: Seconds = 0.0) -> Clairvoyant:
+    """The same with one λ for the whole source: nothing reaches more, but it may rush through slow rounds."""
+    rounds = SortedRounds.of(table)
+    costs = rounds.arrivals + overhead
+    _, picks = _dinkelbach(costs, _best_rate_of(costs[0]))
+    return _finish(table, rounds, picks, overhead)
+
+
+def _best_rate_of(costs: FloatArray) -> float:
+    return float((np.arange(1, len(costs) + 1) / costs).max())
+
+
+def _dinkelbach(costs: FloatArray, price: float) -> tuple[float, IntArray]:
+    """The largest Σcount/Σcost over `(rounds, cutoffs)` costs, and the cutoff index of each round."""
+    counts = np.arange(1.0, costs.shape[1] + 1.0)
+    rows = np.arange(len(costs))
+    for _ in range(MOST_STEPS):
+        picks = np.argmax(counts - price * costs, axis=1)
+        rate = float((picks + 1).sum() / costs[rows, picks].sum())
+        if abs(rate - price) <= 1e-12 * rate:
+            break
+        price = rate
+    return rate, picks
+
+
+def _finish(table: Table, rounds: SortedRounds, picks: IntArray, overhead: Seconds) -> Clairvoyant:
+    elapsed = np.minimum(rounds.arrivals[np.arange(len(picks)), picks], rounds.settled)
+    counts = np.minimum(picks + 1, rounds.available)
+    return Clairvoyant(closing_at(table, elapsed, counts, overhead), float((counts < table.workers / 4).mean()))

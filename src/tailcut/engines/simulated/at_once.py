@@ -1,0 +1,73 @@
+"""All rounds at once, where nothing carries over from one to the next: for fixed cutoffs and for bounds.
+
+Equal to `replay` round by round (a test holds it to that), for the price of a partition of the table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailcut.engines.simulated.run import Run
+from tailcut.table import Table
+from tailcut.types import BoolArray, FloatArray, IntArray, Seconds
+
+
+def first_arrivals(table: Table, count: int, overhead: Seconds = 0.0) -> Run:
+    """Close every round with its first `count` arrivals. The table must be whole."""
+    if not table.whole:
+        raise ValueError("Some run times of the table are censored or absent; use replay() instead.")
+    times = table.seconds
+    if count >= table.workers:
+        elapsed = times.max(axis=1)
+        accepted = np.ones(times.shape, dtype=np.bool_)
+        spent = times.sum(axis=1)
+    else:
+        elapsed = np.partition(times, count - 1, axis=1)[:, count - 1]
+        accepted = _first(times, elapsed, count)
+        spent = np.einsum("ij,ij->i", times, accepted)
+    counts = np.full(table.rounds, min(count, table.workers), dtype=np.int64)
+    return _run(table, elapsed, counts, accepted, counts * elapsed - spent, overhead)
+
+
+def closing_at(table: Table, elapsed: FloatArray, counts: IntArray, overhead: Seconds = 0.0) -> Run:
+    """Close round t after `elapsed[t]` seconds with its first `counts[t]` arrivals."""
+    arrivals = table.arrivals()
+    accepted = arrivals <= elapsed[:, None]
+    for row in np.flatnonzero(accepted.sum(axis=1) > counts):  # ties at the close: lowest ids first
+        order = np.argsort(arrivals[row], kind="stable")
+        accepted[row] = False
+        accepted[row, order[: counts[row]]] = True
+    waited = np.where(accepted, elapsed[:, None] - np.where(accepted, arrivals, 0.0), 0.0)
+    return _run(table, elapsed, counts, accepted, waited.sum(axis=1), overhead)
+
+
+def _first(times: FloatArray, limit: FloatArray, count: int) -> BoolArray:
+    """`(rounds, workers)` the first `count` of each row, whose `count`-th value is `limit`; ties by lowest id."""
+    accepted: BoolArray = times <= limit[:, None]
+    for row in np.flatnonzero(np.count_nonzero(accepted, axis=1) > count):
+        before = times[row] < limit[row]
+        tied = np.flatnonzero(times[row] == limit[row])[: count - int(before.sum())]
+        accepted[row] = before
+        accepted[row, tied] = True
+    return accepted
+
+
+def _run(
+    table: Table,
+    elapsed: FloatArray,
+    counts: IntArray,
+    accepted: BoolArray,
+    idle: FloatArray,
+    overhead: Seconds,
+) -> Run:
+    present = (~np.isnan(table.seconds)).sum(axis=1) if not table.whole else None
+    return Run(
+        elapsed=elapsed,
+        counts=counts,
+        values=counts.astype(np.float64),
+        accepted=accepted,
+        idle=idle,
+        present=np.full(table.rounds, table.workers, dtype=np.int64) if present is None else present,
+        overhead=overhead,
+        staleness=np.zeros(0, dtype=np.int64),
+    )

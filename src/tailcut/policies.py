@@ -1,0 +1,162 @@
+"""Ready-made policies, each one line: a forecaster, a rule, and what wraps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from tailcut.acceptance import ASYNCHRONOUS, BATCH_SYNCHRONOUS, STALE_SYNCHRONOUS, SYNCHRONOUS, Acceptance
+from tailcut.errors import ParameterError
+from tailcut.forecast import NoForecast, Normal, Recent, Trend
+from tailcut.policy import Policy
+from tailcut.rules import (
+    Ahead,
+    Backup,
+    Bandit,
+    Deadline,
+    Explore,
+    Fair,
+    Floor,
+    MicroDeadline,
+    Rule,
+    Stopping,
+    WaitAll,
+    WarmUp,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPolicy:
+    """A policy a user can name.
+
+    Attributes:
+        make: keyword parameters, all with defaults, to a policy; its docstring's first line describes it.
+        acceptance: which gradients count.
+        usual: whether it takes part in a comparison that names no policies.
+    """
+
+    make: Callable[..., Policy]
+    acceptance: Acceptance = SYNCHRONOUS
+    usual: bool = True
+
+    @property
+    def about(self) -> str:
+        """One line."""
+        return (self.make.__doc__ or "").strip().splitlines()[0]
+
+
+def wait_all() -> Policy:
+    """Plain synchronous SGD: wait for everybody."""
+    return Policy(NoForecast(), WaitAll())
+
+
+def backup(b: int | None = None, c: int | None = None, share: float | None = None) -> Policy:
+    """Wait for n - b, for c or for a share of the workers (Chen et al. 2016); by default 96 %."""
+    if b is None and c is None and share is None:
+        share = 0.96
+    return Policy(NoForecast(), Backup(b=b, c=c, share=share))
+
+
+def deadline(seconds: float = 1.0) -> Policy:
+    """Close after a fixed number of seconds (Anytime Minibatch)."""
+    return Policy(NoForecast(), Deadline(seconds=seconds))
+
+
+def elfving(window: int = 20, see: str = "all") -> Policy:
+    """I.i.d. normal run times with recent moments, Elfving's formula, cutoff chosen ahead; sees all run times."""
+    return Policy(Normal(window=window), WarmUp(Ahead()), sees_all=_sees_all(see))
+
+
+def empirical(window: int = 20, see: str = "all") -> Policy:
+    """Recent empirical distribution, cutoff chosen ahead; sees all run times."""
+    return Policy(Recent(window=window), WarmUp(Ahead()), sees_all=_sees_all(see))
+
+
+def bandit(discount: float = 0.99) -> Policy:
+    """Discounted UCB over cutoffs, rewarded with measured throughput."""
+    return Policy(NoForecast(), Bandit(discount=discount))
+
+
+def drop_compute(micro: int = 8, follow: bool = False, window: int = 50) -> Policy:
+    """Workers stop at a threshold between micro-batches (DropCompute); follow=true re-chooses it every round."""
+    rule = MicroDeadline(micro=micro, follow=follow, window=window)
+    forecaster = Trend() if follow else NoForecast()
+    return Policy(forecaster, rule, micro=micro)
+
+
+def trend(memory: float = 80.0, floor: int = 1, explore: bool = True, fair: int = 0) -> Policy:
+    """Trend forecast (levels, shared factors, residuals; exact censoring), cutoff chosen ahead."""
+    return Policy(Trend(memory=memory), _wrapped(WarmUp(Ahead()), floor, explore, fair, "wait"))
+
+
+def stopping(
+    memory: float = 80.0,
+    skip: float = 0.5,
+    floor: int = 1,
+    explore: bool = True,
+    fair: int = 0,
+    how: str = "wait",
+) -> Policy:
+    """Trend forecast, decided during the round: close as soon as waiting no longer pays."""
+    return Policy(Trend(memory=memory), _wrapped(WarmUp(Stopping(skip=skip)), floor, explore, fair, how))
+
+
+def batch_sync(share: float = 0.5) -> Policy:
+    """Update after the first mini-batches of this version from anybody (K-batch-sync)."""
+    return Policy(NoForecast(), Backup(share=share))
+
+
+def stale_sync(share: float = 0.5) -> Policy:
+    """Update after the first workers, of whatever version (K-async)."""
+    return Policy(NoForecast(), Backup(share=share))
+
+
+def softsync(k: int = 4) -> Policy:
+    """Update after n / k gradients of whatever version (k-softsync, Zhang et al. 2016)."""
+    if k < 1:
+        raise ParameterError(f"k must be at least 1, but got {k}. Try k=4.")
+    return Policy(NoForecast(), Backup(share=1.0 / k))
+
+
+def asynchronous() -> Policy:
+    """Update after every gradient, however stale."""
+    return Policy(NoForecast(), Backup(c=1))
+
+
+def _wrapped(rule: Rule[Any, Any], floor: int, explore: bool, fair: int, how: str) -> Rule[Any, Any]:
+    """Exploration, then a floor, then fairness, from the inside out."""
+    if explore:
+        rule = Explore(rule)
+    if floor > 1:
+        rule = Floor(rule, least=floor)
+    if fair:
+        # Fair itself refuses any other word.
+        rule = Fair(rule, most_rounds=fair, how=cast(Literal["wait", "stale"], how))
+    return rule
+
+
+def _sees_all(see: str) -> bool:
+    if see not in ("all", "closed"):
+        raise ParameterError(
+            f"see must be 'all' (every run time, late ones too) or 'closed' (what a cut round shows), but got {see!r}."
+        )
+    return see == "all"
+
+
+POLICIES = {
+    "wait-all": NamedPolicy(wait_all),
+    "backup": NamedPolicy(backup),
+    "elfving": NamedPolicy(elfving),
+    "empirical": NamedPolicy(empirical),
+    "bandit": NamedPolicy(bandit),
+    "drop-compute": NamedPolicy(drop_compute),
+    "trend": NamedPolicy(trend),
+    "stopping": NamedPolicy(stopping),
+    "deadline": NamedPolicy(deadline, usual=False),
+    "batch-sync": NamedPolicy(batch_sync, BATCH_SYNCHRONOUS, usual=False),
+    "stale-sync": NamedPolicy(stale_sync, STALE_SYNCHRONOUS, usual=False),
+    "softsync": NamedPolicy(softsync, ASYNCHRONOUS, usual=False),
+    "async": NamedPolicy(asynchronous, ASYNCHRONOUS, usual=False),
+}
+"""Built-in policies by name, in the order in which they are shown."""

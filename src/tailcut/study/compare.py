@@ -1,0 +1,183 @@
+"""Compare policies on one source: every policy and every bound on the same run times, seed by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailcut.bounds import best_deadline, best_static, clairvoyant, clairvoyant_whole
+from tailcut.engines.simulated import Run
+from tailcut.forecast import NoForecast, Truth
+from tailcut.policy import Policy
+from tailcut.rules import Stopping, WaitAll
+from tailcut.study.contest import Entrant, Outcome, contest
+from tailcut.study.facts import PolicyFacts, SourceFacts, Spread
+from tailcut.study.metrics import acceptance_by_decile, least_served
+from tailcut.study.notes import notes_on
+from tailcut.study.source import Draw, Source
+from tailcut.types import FloatArray, Seconds
+
+INFORMED, CLAIRVOYANT, WHOLE, STATIC, DEADLINE = (
+    "informed",
+    "clairvoyant",
+    "clairvoyant-whole",
+    "best-static",
+    "best-deadline",
+)
+BOUNDS = (INFORMED, CLAIRVOYANT, WHOLE, STATIC, DEADLINE)
+MOST_WARMUP = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How to compare.
+
+    Attributes:
+        late_finish: whether late workers finish their work or abandon it.
+        overhead: seconds per round beside waiting; None takes the source's own.
+        warmup: rounds left out of the figures; None for min(50, 10 %).
+        seeds: samples of a named cluster.
+        rounds: rounds per sample; None for the source's own number.
+    """
+
+    late_finish: bool = False
+    overhead: Seconds | None = None
+    warmup: int | None = None
+    seeds: int = 5
+    rounds: int | None = None
+
+    def warmup_of(self, rounds: int) -> int:
+        """Rounds to leave out of a run of `rounds`."""
+        return min(MOST_WARMUP, rounds // 10) if self.warmup is None else min(self.warmup, rounds - 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seed:
+    """All outcomes on one sample, bounds included, in the order they are shown."""
+
+    draw: Draw
+    outcomes: dict[str, Outcome]
+    rushed: float
+
+
+def compare(
+    source: Source,
+    entrants: Sequence[Entrant],
+    setting: Setting,
+    progress: Callable[[str], None] = lambda _: None,
+) -> SourceFacts:
+    """Run every policy and every bound on every sample of a source.
+
+    Args:
+        source: a table or a cluster.
+        entrants: the policies.
+        setting: how to compare.
+        progress: told what was finished, once per policy, bound and seed; see `steps`.
+    """
+    seeds = [
+        _one_seed(source.draw(seed, setting.rounds), entrants, setting, progress)
+        for seed in range(source.seeds(setting.seeds))
+    ]
+    first = seeds[0]
+    skip = setting.warmup_of(first.draw.table.rounds)
+    waiting = contest(first.draw.table, _wait_all(), late_finish=setting.late_finish, overhead=first.draw.overhead)
+    policies = tuple(_policy_facts(name, seeds, skip) for name in first.outcomes)
+    facts = SourceFacts(
+        source=source.name,
+        about=source.about,
+        workers=first.draw.table.workers,
+        rounds=first.draw.table.rounds,
+        warmup=skip,
+        seeds=len(seeds),
+        late="finish" if setting.late_finish else "abandon",
+        overhead=first.draw.overhead,
+        idle_before=waiting.run.idle_share(skip),
+        policies=policies,
+        notes=(),
+        seconds=first.draw.table.seconds,
+        cutoffs={name: outcome.run.counts for name, outcome in first.outcomes.items()},
+        closes={name: outcome.run.elapsed for name, outcome in first.outcomes.items()},
+    )
+    return notes_on(facts, first.draw.table, max(seed.rushed for seed in seeds))
+
+
+def steps(source: Source, entrants: Sequence[Entrant], setting: Setting) -> int:
+    """How often `compare` will report progress."""
+    bounds = len(BOUNDS) if source.has_law else len(BOUNDS) - 1
+    return source.seeds(setting.seeds) * (len(entrants) + bounds)
+
+
+def _one_seed(
+    draw: Draw, entrants: Sequence[Entrant], setting: Setting, progress: Callable[[str], None]
+) -> _Seed:
+    overhead = draw.overhead if setting.overhead is None else setting.overhead
+    draw = draw.with_overhead(overhead)
+    table, skip = draw.table, setting.warmup_of(draw.table.rounds)
+    outcomes: dict[str, Outcome] = {}
+
+    def keep(name: str, outcome: Outcome) -> None:
+        outcomes[name] = outcome
+        progress(name)
+
+    for entrant in entrants:
+        keep(entrant.name, contest(table, entrant, late_finish=setting.late_finish, overhead=overhead))
+    if draw.law is not None and draw.hidden is not None:
+        informed = Entrant(INFORMED, Policy(Truth(draw.law, draw.hidden), Stopping()))
+        keep(INFORMED, contest(table, informed, late_finish=setting.late_finish, overhead=overhead))
+    seer, whole = clairvoyant(table, overhead), clairvoyant_whole(table, overhead)
+    keep(CLAIRVOYANT, _untimed(seer.run))
+    keep(WHOLE, _untimed(whole.run))
+    keep(STATIC, _untimed(best_static(table, overhead, setting.late_finish, skip).run))
+    keep(DEADLINE, _untimed(best_deadline(table, overhead, setting.late_finish, skip).run))
+    return _Seed(draw, outcomes, whole.rushed)
+
+
+def _untimed(run: Run) -> Outcome:
+    return Outcome(run, np.zeros(0), None)
+
+
+def _wait_all() -> Entrant:
+    return Entrant("wait-all", Policy(NoForecast(), WaitAll()))
+
+
+def _policy_facts(name: str, seeds: list[_Seed], skip: int) -> PolicyFacts:
+    def share_of(bound: str, leave_out: int = skip) -> Spread:
+        return Spread.over(
+            [
+                seed.outcomes[name].run.throughput(leave_out) / seed.outcomes[bound].run.throughput(leave_out)
+                for seed in seeds
+            ]
+        )
+
+    outcomes = [seed.outcomes[name] for seed in seeds]
+    costs = np.concatenate([outcome.decision_ms for outcome in outcomes])
+    timed = [outcome.round_ms for outcome in outcomes if outcome.round_ms is not None]
+    return PolicyFacts(
+        policy=name,
+        kind="bound" if name in BOUNDS else "policy",
+        throughput=Spread.over([outcome.run.throughput(skip) for outcome in outcomes]),
+        of_clairvoyant=share_of(CLAIRVOYANT),
+        of_clairvoyant_all=share_of(CLAIRVOYANT, 0),
+        of_informed=share_of(INFORMED) if INFORMED in seeds[0].outcomes else None,
+        of_best_static=share_of(STATIC),
+        of_best_deadline=share_of(DEADLINE),
+        mean_cutoff=_mean([float(outcome.run.values[skip:].mean()) for outcome in outcomes]),
+        idle=_mean([outcome.run.idle_share(skip) for outcome in outcomes]),
+        least_served=_mean([least_served(seed.outcomes[name].run, seed.draw.table, skip) for seed in seeds]),
+        deciles=tuple(_mean_deciles(name, seeds, skip).tolist()),
+        decision_ms_p50=float(np.quantile(costs, 0.5)) if len(costs) else None,
+        decision_ms_p99=float(np.quantile(costs, 0.99)) if len(costs) else None,
+        round_ms=_mean(timed) if timed else None,
+    )
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean_deciles(name: str, seeds: list[_Seed], skip: int) -> FloatArray:
+    rows = [acceptance_by_decile(seed.outcomes[name].run, seed.draw.table, skip) for seed in seeds]
+    mean: FloatArray = np.mean(rows, axis=0)
+    return mean

@@ -1,0 +1,62 @@
+"""One policy against one table: the run, its rates, and what its decisions cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tailcut.acceptance import SYNCHRONOUS, Acceptance
+from tailcut.engines.simulated import Run, first_arrivals, replay
+from tailcut.policy import Policy
+from tailcut.study.timed import Timed
+from tailcut.table import Table
+from tailcut.types import FloatArray, Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A policy in a comparison: what it is called and which gradients it accepts.
+
+    Attributes:
+        name: as the user wrote it, parameters included.
+        policy: decides.
+        acceptance: synchronous unless gradients of older versions count.
+    """
+
+    name: str
+    policy: Policy
+    acceptance: Acceptance = field(default=SYNCHRONOUS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What came of it.
+
+    Attributes:
+        run: round by round.
+        decision_ms: `(decisions,)` milliseconds of each decision; empty where none had to be taken.
+        round_ms: mean milliseconds per round for learning, forecasting and deciding; None where nothing was timed.
+    """
+
+    run: Run
+    decision_ms: FloatArray
+    round_ms: float | None
+
+
+def contest(table: Table, entrant: Entrant, *, late_finish: bool, overhead: Seconds) -> Outcome:
+    """Let one policy run through a table. A cutoff that is fixed anyway takes all rounds at once."""
+    fixed = entrant.policy.rule.fixed_count(table.workers)
+    if fixed is not None and not late_finish and table.whole and entrant.acceptance == SYNCHRONOUS:
+        return Outcome(first_arrivals(table, fixed, overhead), np.zeros(0), None)
+    watch = Timed(entrant.policy)
+    run = replay(
+        table,
+        watch,
+        late_finish=late_finish,
+        overhead=overhead,
+        acceptance=entrant.acceptance,
+        micro=entrant.policy.micro,
+        sees_all=entrant.policy.sees_all,
+    )
+    return Outcome(run, 1e3 * np.array(watch.decisions), 1e3 * watch.total / max(run.rounds, 1))
