@@ -19,6 +19,11 @@ from tailcut.types import (
 )
 
 
+def is_run_time(seconds: Seconds) -> bool:
+    """Whether a run time can be learnt from: one that exceeds nothing, or is no number, teaches nothing."""
+    return 0.0 < seconds < np.inf
+
+
 class OpenLedger:
     """One open round. All arrays are aligned with `roster.workers`."""
 
@@ -39,7 +44,7 @@ class OpenLedger:
         self._observed: BoolArray = np.zeros(n, dtype=np.bool_)
         self._gone: BoolArray = np.zeros(n, dtype=np.bool_)
         self._taken: IntArray = np.zeros(n, dtype=np.int64)
-        self._shares: FloatArray = np.ones(n)
+        self._covered: FloatArray = np.zeros(n)
         self._fates: IntArray = np.full(n, Fate.UNSTARTED, dtype=np.int64)
 
     @property
@@ -69,21 +74,23 @@ class OpenLedger:
         """A gradient that this round admits is in."""
         i = self.position[event.worker]
         if staleness == 0:
-            self._seconds[i] = event.run_time
-            self._observed[i] = event.share >= 1.0
+            # An older gradient has its own fate and run time, which are told apart from this version's.
+            self._fates[i] = Fate.USED if event.finite else Fate.REJECTED
+            if is_run_time(event.run_time):
+                self._seconds[i] = event.run_time
+                self._observed[i] = event.share >= 1.0
         if self._arrivals[i] == np.inf:
-            self._arrivals[i] = event.now - self.opened
+            # Who came between the last close and the opening is in from the start.
+            self._arrivals[i] = max(event.now - self.opened, 0.0)
             if self.counts_workers:
                 self._out -= 1
         if not event.finite:
-            self._fates[i] = Fate.REJECTED
             return
         self.count += 1
         self.accepted.append(Accepted(event.worker, event.version, event.share))
         self._staleness.append(staleness)
         self._taken[i] += 1
-        self._shares[i] = event.share
-        self._fates[i] = Fate.USED
+        self._covered[i] += event.share
 
     def lose(self, worker: WorkerId, now: Seconds, since: Seconds | None) -> None:
         """A worker left; `since` is when it began on this version, None if it is not at work on it."""
@@ -96,6 +103,11 @@ class OpenLedger:
         if since is not None and self._fates[i] != Fate.USED:
             self._seconds[i], self._observed[i] = now - since, False
             self._fates[i] = Fate.LOST
+
+    def sit_out(self, worker: WorkerId) -> None:
+        """A worker that came free too late to begin: it will not come in this round."""
+        self._gone[self.position[worker]] = True
+        self._out -= 1
 
     def ended(self) -> list[tuple[WorkerId, Fate, Seconds]]:
         """Fate and run time of every gradient of this version that came to an end, accepted ones aside."""
@@ -117,7 +129,7 @@ class OpenLedger:
         fates[cut] = Fate.ABANDONED
         seconds[cut] = now - self._started[cut]
         # A run time that exceeds nothing teaches nothing (a worker that started at the very close).
-        known = ~np.isnan(seconds) & (self._observed | (seconds > 0.0))
+        known = seconds > 0.0
         run_times = RunTimes(ids[known], seconds[known], self._observed[known], self.roster.nodes[known])
         return RoundRecord(
             version=self.version,
@@ -127,7 +139,7 @@ class OpenLedger:
             roster=self.roster,
             arrivals=self._arrivals.copy(),
             accepted=self._taken.copy(),
-            shares=self._shares.copy(),
+            shares=np.where(self._taken > 0, self._covered / np.maximum(self._taken, 1), 1.0),
             fates=fates,
             run_times=run_times,
             staleness=np.array(self._staleness, dtype=np.int64),

@@ -6,6 +6,7 @@ A name may carry parameters, `name:key=value:key=value`. Packages add their own 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 import typing
@@ -86,7 +87,7 @@ def _split(spec: str) -> tuple[str, dict[str, str]]:
 def _arguments(spec: str, factory: Callable[..., Any], texts: dict[str, str]) -> dict[str, Any]:
     """Turn the texts into the types the factory declares."""
     parameters = inspect.signature(factory).parameters
-    hints = typing.get_type_hints(factory)
+    hints = typing.get_type_hints(factory.func if isinstance(factory, functools.partial) else factory)
     for key in texts:
         if key not in parameters:
             raise UnknownNameError(f"parameter of {spec.split(':')[0]}", key, parameters)

@@ -45,6 +45,7 @@ class Outlook:
         self._survival = np.ascontiguousarray(forecast.survival)
         self._weights = forecast.weights
         self._groups = forecast.groups
+        self._fresh = forecast.survival if forecast.fresh is None else forecast.fresh
         self._scenarios, self._n, _ = forecast.survival.shape
         self._membership = np.equal.outer(forecast.groups, np.arange(len(forecast.weights))).astype(float)
 
@@ -77,6 +78,14 @@ class Outlook:
         waiting = _integral(elapsed, moments, anybody)
         spread = self._variance(ahead, inverse, overdue, out, odds) if variance else np.zeros(len(moments))
         return Future(moments, expected, spread, waiting)
+
+    def chance(self, position: int, seconds: Seconds) -> float:
+        """Probability that new work of the worker at `position` takes at most `seconds`."""
+        at = int(np.searchsorted(self.times, seconds, side="right")) - 1
+        if at < 0:
+            return 0.0
+        odds = self._weights[self._groups[position]]
+        return float(1.0 - odds @ self._fresh[:, position, at])
 
     def _at(self, elapsed: Seconds, start: int) -> FloatArray:
         """`(scenarios, n)` survival at `elapsed`, which lies before grid time `start`."""

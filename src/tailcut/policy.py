@@ -44,6 +44,9 @@ class Decider(Protocol):
     def welcome_stale(self, plan: Any) -> IntArray:
         """Workers whose older gradient this round accepts."""
 
+    def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
+        """Whether a worker that comes free in mid-round should still begin."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -101,3 +104,7 @@ class Policy:
     def welcome_stale(self, plan: Any) -> IntArray:
         """Workers whose older gradient this round accepts, by the rule."""
         return self.rule.welcome_stale(plan)
+
+    def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
+        """Whether a worker that comes free in mid-round should still begin, by the rule."""
+        return self.rule.worth_starting(plan, position, elapsed)

@@ -30,7 +30,7 @@ from tailcut.events import (
     Tick,
     WakeAt,
 )
-from tailcut.ledger import OpenLedger
+from tailcut.ledger import OpenLedger, is_run_time
 from tailcut.policy import Decider, PolicyState
 from tailcut.types import Close, Fate, IntArray, Roster, RunTimes, Seconds, Wait, WorkerId
 
@@ -97,7 +97,7 @@ class Rounds:
 
     def handle(self, event: Event) -> list[Command]:
         """Take one event; say what to do. Events come in the order of their times."""
-        if event.now < self.now:
+        if not event.now >= self.now:
             raise ValueError(
                 f"Events must come in the order of time: got {event} at {event.now} after {self.now}. "
                 "Deliver the older event first."
@@ -107,7 +107,7 @@ class Rounds:
             case Arrived():
                 return self._arrived(event)
             case Tick():
-                return self._consult() if self._due() else []
+                return self._consult() if self._due(tick=True) else []
             case Applied():
                 return self._applied(event)
             case Joined():
@@ -129,12 +129,14 @@ class Rounds:
         member = self._members.pop(event.worker, None)
         if member is None:
             return []
-        commands: list[Command] = []
+        arrived = [a for a in self._backlog if a.worker == event.worker]
+        self._backlog = [a for a in self._backlog if a.worker != event.worker]
+        commands = [self._settle(a, member, Fate.LATE) for a in arrived]
         ledger = self._open
         current = ledger is not None and member.version == ledger.version
         if member.version is not None and not current:
             commands.append(Settle(event.worker, member.version, Fate.LOST, event.now - member.since))
-            self._reports.append((event.worker, member.node, event.now - member.since, False))
+            self._report(event.worker, member.node, event.now - member.since, False)
         if ledger is not None and event.worker in ledger.position:
             ledger.lose(event.worker, event.now, member.since if current else None)
             commands += self._consult()
@@ -143,7 +145,9 @@ class Rounds:
     # -- opening ------------------------------------------------------------------------------------------------
 
     def _applied(self, event: Applied) -> list[Command]:
-        if self._open is not None or event.version <= self._newest:
+        # Only what follows the closed version can be out; a run may begin with any.
+        awaited = event.version > self._newest if self._closed is None else event.version == self._newest + 1
+        if self._open is not None or self._ready is not None or not awaited:
             return []
         if self._closed is not None:
             measured = event.now - self._closed
@@ -172,8 +176,9 @@ class Rounds:
     def _clear_backlog(self) -> list[Command]:
         """Arrivals since the last close: this round may want them, otherwise they are late."""
         backlog, self._backlog = self._backlog, []
-        members = [(arrived, self._members.get(arrived.worker)) for arrived in backlog]
-        return [self._too_late(arrived, m) for arrived, m in members if m is not None and not self._take(arrived)]
+        return [
+            command for arrived in backlog for command in self._take(arrived, self._members[arrived.worker])
+        ]
 
     def _roster(self) -> Roster:
         ids = sorted(self._members)
@@ -199,44 +204,70 @@ class Rounds:
         if ledger is None:
             self._backlog.append(event)
             return []
-        commands: list[Command] = []
-        if not self._take(event):
-            commands.append(self._too_late(event, member))
-        # Whoever is not in this round yet, or may be in it more than once, goes on with the newest parameters.
-        if self.acceptance.refill or not ledger.is_in(event.worker):
-            self._start(event.worker, ledger.version)
-            commands.append(StartWork(event.worker, ledger.version, self._deadline))
+        commands = self._take(event, member)
         # A gradient that cannot be used still tells: one fewer will come than the rule counted on.
-        return commands + (self._consult() if self._due() or not event.finite else [])
+        if self._due(tick=False) or not event.finite:
+            commands += self._consult()
+        # Whoever is not in this round yet, or may be in it more than once, goes on with the newest parameters; if
+        # its arrival closed the round, those are not out yet.
+        if self._open is ledger and (self.acceptance.refill or not ledger.is_in(event.worker)):
+            commands += self._go_on(ledger, event.worker)
+        return commands
 
-    def _take(self, event: Arrived) -> bool:
-        """Count the gradient in the open round if it may be."""
+    def _go_on(self, ledger: OpenLedger, worker: WorkerId) -> list[Command]:
+        """A worker comes free in mid-round: it begins, or sits out until the next opening if that is too late."""
+        position = ledger.position.get(worker)
+        if position is not None and not self.acceptance.keeps_work:
+            if not self.policy.worth_starting(self._plan, position, self.now - ledger.opened):
+                ledger.sit_out(worker)
+                return self._consult()
+        self._start(worker, ledger.version)
+        return [StartWork(worker, ledger.version, self._deadline)]
+
+    def _take(self, event: Arrived, member: Member) -> list[Command]:
+        """Count the gradient in the open round if it may be; one of an older version is settled either way."""
         assert self._open is not None
         staleness = self._open.version - event.version
+        if not self._may_take(event, staleness):
+            return [self._settle(event, member, Fate.LATE)]
+        self._open.take(event, staleness)
+        if staleness == 0:
+            return []
+        return [self._settle(event, member, Fate.USED if event.finite else Fate.REJECTED)]
+
+    def _may_take(self, event: Arrived, staleness: int) -> bool:
+        assert self._open is not None
         if not (self.acceptance.admits(staleness) or event.worker in self._welcome):
             return False
         if event.worker not in self._open.position:
             return False
-        if self._open.counts_workers and self._open.is_in(event.worker):
-            return False
-        self._open.take(event, staleness)
-        return True
+        return not (self._open.counts_workers and self._open.is_in(event.worker))
 
-    def _too_late(self, event: Arrived, member: Member) -> Settle:
-        whole = event.share >= 1.0
-        self._reports.append((event.worker, member.node, event.run_time, whole))
-        return Settle(event.worker, event.version, Fate.LATE, event.run_time)
+    def _settle(self, event: Arrived, member: Member, fate: Fate) -> Command:
+        """A gradient that was pending has come: its round could not tell its run time, so it is told now."""
+        self._report(event.worker, member.node, event.run_time, event.share >= 1.0)
+        return Settle(event.worker, event.version, fate, event.run_time)
+
+    def _report(self, worker: WorkerId, node: int, seconds: Seconds, observed: bool) -> None:
+        if is_run_time(seconds):
+            self._reports.append((worker, node, seconds, observed))
 
     # -- closing ------------------------------------------------------------------------------------------------
 
-    def _due(self) -> bool:
-        """Whether the last `Wait` asked to be woken by now, or nobody is left to wait for."""
+    def _due(self, tick: bool) -> bool:
+        """Whether the last `Wait` asked to be woken by now, or nobody is left to wait for.
+
+        An arrival at the very moment of a wake-up leaves the decision to the tick: others may come then too.
+        """
         ledger = self._open
         if ledger is None:
             return False
         if ledger.complete or (self._wait.count is not None and ledger.count >= self._wait.count):
             return True
-        return self._wait.until is not None and self.now >= ledger.opened + self._wait.until
+        if self._wait.until is None:
+            return False
+        moment = ledger.opened + self._wait.until
+        return self.now >= moment if tick else self.now > moment
 
     def _consult(self) -> list[Command]:
         ledger = self._open

@@ -105,6 +105,8 @@ class Forecast:
         weights: `(groups, scenarios)` prior odds of each group's scenarios; rows sum to 1.
         groups: `(n,)` the group of each worker, `0..groups-1`.
         order_means: `(n,)` E[x_(c)] for c = 1..n in seconds where the forecaster has its own formula for it.
+        fresh: `(scenarios, n, times)` survival of new work alone, where `survival` also holds what busy workers
+            have left of old work; None where nobody is busy.
     """
 
     workers: IntArray
@@ -113,6 +115,7 @@ class Forecast:
     weights: FloatArray
     groups: IntArray
     order_means: FloatArray | None = None
+    fresh: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.workers)
@@ -131,7 +134,7 @@ class Progress:
     Attributes:
         elapsed: seconds since the round opened.
         arrivals: `(n,)` seconds from the opening to each worker's arrival, infinite where it is not in.
-        gone: `(n,)` workers that left during the round: they will not arrive.
+        gone: `(n,)` workers that left or sit this round out: they will not arrive.
         count: how many are in.
     """
 

@@ -4,7 +4,7 @@ import json
 import math
 
 import numpy as np
-from conftest import MakePolicy, MakeSource
+from report_facts import MakePolicy, MakeSource
 
 from tailcut.report import as_json
 from tailcut.study.facts import Comparison, SourceFacts, Spread

@@ -3,10 +3,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from conftest import MakePolicy, MakeSource
+from report_facts import MakePolicy, MakeSource
 
+from tailcut.report.formats import cutoff, figure, percent, seconds, share, span
 from tailcut.report.labels import labels
-from tailcut.report.numbers import cutoff, figure, percent, seconds, share, span
 from tailcut.report.ranking import best, everyone
 from tailcut.report.words import details, outcome, printable, setting
 
@@ -18,7 +18,7 @@ def test_the_sentence_says_what_waiting_costs_and_what_comes_back(make_source: M
 
 
 def test_one_point_is_singular(make_source: MakeSource, make_policy: MakePolicy) -> None:
-    assert outcome(make_source((make_policy("p", 9.0, idle=0.295),))).endswith("give back 1 point.")
+    assert outcome(make_source((make_policy("p", 9.0, idle=0.297),))).endswith("give back 1 point.")
 
 
 def test_where_waiting_is_best_it_says_so(make_source: MakeSource, make_policy: MakePolicy) -> None:
@@ -35,9 +35,13 @@ def test_nothing_given_back_but_faster_is_not_called_pointless(
     assert "`stopping` gives back none of it and is faster all the same." in outcome(facts)
 
 
-def test_without_policies_or_figures_there_is_still_a_sentence(make_source: MakeSource) -> None:
+def test_without_policies_or_figures_there_is_still_a_sentence(
+    make_source: MakeSource, make_policy: MakePolicy
+) -> None:
     assert outcome(make_source(())) == "Your workers wait 31 % of the time."
-    assert outcome(make_source(idle_before=math.nan)).startswith("How long your workers wait is not known")
+    unknown = make_source((make_policy("stopping", 9.0),), idle_before=math.nan)
+    assert outcome(unknown) == "How long your workers wait is not known; `stopping` was the fastest."
+    assert "overhead" not in setting(make_source(overhead=math.nan))
     assert details(make_source(())) == ""
 
 

@@ -98,7 +98,8 @@ def test_an_older_gradient_that_is_accepted_counts_as_used() -> None:
     stale = record({0: USED, 1: CUT})
     stale.accepted[1] = 1
     assert run.rule.finishers(run.memory, stale).size == 0
-    run.memory = run.rule.learn(run.memory, 1, stale)
+    plan = run.rule.plan(run.memory, Opening(Roster.of(2), None))
+    run.memory = run.rule.learn(run.memory, plan, stale)
     assert run.memory.cuts.tolist() == [0, 0]
 
 

@@ -95,24 +95,31 @@ def _finish_rates(
     settings = cutoffs if cutoffs is not None else deadlines
     assert settings is not None
     size, n = len(settings), table.workers
-    free_at = np.zeros((size, n))
+    free_at, doomed = np.zeros((size, n)), np.zeros((size, n), dtype=np.bool_)
     clock, counted, began = np.zeros(size), np.zeros(size), np.zeros(size)
     rows = np.arange(size)
     for t in range(table.rounds):
         if t == skip:
             began, counted = clock.copy(), np.zeros(size)
-        work = np.where(table.observed[t], table.seconds[t], np.inf)
-        arrivals = np.maximum(free_at - clock[:, None], 0.0) + work
-        ordered = np.sort(arrivals, axis=1)
-        last = np.max(np.where(np.isfinite(ordered), ordered, 0.0), axis=1)
+        present, comes = ~np.isnan(table.seconds[t]), table.observed[t]
+        # Who is absent has left, with whatever it was computing.
+        busy = np.where(present, np.maximum(free_at - clock[:, None], 0.0), 0.0)
+        # Who is still at work that nobody will get leaves the round with it.
+        leaving = doomed & (busy > 0.0)
+        ends = np.where(leaving, busy, busy + np.where(present, table.seconds[t], 0.0))
+        ordered = np.sort(np.where(comes & ~leaving, ends, np.inf), axis=1)
+        available, settled = np.isfinite(ordered).sum(axis=1), ends.max(axis=1)
         if cutoffs is not None:
-            close = np.minimum(ordered[rows, cutoffs.astype(int) - 1], last)
+            close = np.minimum(ordered[rows, cutoffs.astype(int) - 1], settled)
+            counted += np.minimum(cutoffs, available)
         else:
-            close = np.maximum(np.minimum(settings, last), ordered[:, 0])
-        counted += (arrivals <= close[:, None]).sum(axis=1)
+            close = np.minimum(np.maximum(settings, ordered[:, 0]), settled)
+            in_time = (ordered <= settings[:, None]).sum(axis=1)
+            counted += np.maximum(in_time, np.minimum(available, 1))
         end = clock + close
-        started = (free_at < end[:, None]) & np.isfinite(arrivals)
-        free_at = np.where(started, clock[:, None] + arrivals, free_at)
+        started = present & ~leaving & (busy <= close[:, None])
+        free_at = np.where(started, clock[:, None] + ends, np.where(present, free_at, 0.0))
+        doomed = np.where(started, ~comes, doomed & present)
         clock = end + overhead
     out: FloatArray = counted / (clock - began)
     return out

@@ -65,4 +65,6 @@ def _dinkelbach(costs: FloatArray, price: float) -> tuple[float, IntArray]:
 def _finish(table: Table, rounds: SortedRounds, picks: IntArray, overhead: Seconds) -> Clairvoyant:
     elapsed = np.minimum(rounds.arrivals[np.arange(len(picks)), picks], rounds.settled)
     counts = np.minimum(picks + 1, rounds.available)
-    return Clairvoyant(closing_at(table, elapsed, counts, overhead), float((counts < table.workers / 4).mean()))
+    return Clairvoyant(
+        closing_at(table, elapsed, counts, overhead), float((counts < table.workers / 4).mean())
+    )

@@ -47,5 +47,6 @@ class SortedRounds:
     def cut_at_time(self, seconds: Seconds) -> tuple[IntArray, FloatArray]:
         """`(rounds,)` gradients and seconds when closing after `seconds`, though never with nothing."""
         close = np.maximum(np.minimum(seconds, self.settled), np.minimum(self.arrivals[:, 0], self.settled))
-        counts = (self.arrivals <= close[:, None]).sum(axis=1)
-        return counts, close
+        in_time = (self.arrivals <= seconds).sum(axis=1)
+        # After the deadline the first arrival closes the round, whoever else comes at the same instant.
+        return np.maximum(in_time, np.minimum(self.available, 1)), close

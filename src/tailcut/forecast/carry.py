@@ -8,6 +8,9 @@ import numpy as np
 
 from tailcut.types import FloatArray, Forecast
 
+ATOMS = 16
+"""Equally likely values by which the old and the new work are each represented; their sums are 256."""
+
 
 def carry_over(forecast: Forecast, busy: FloatArray) -> Forecast:
     """Make a forecast of fresh work one of arrivals, given who is busy and since when.
@@ -20,36 +23,56 @@ def carry_over(forecast: Forecast, busy: FloatArray) -> Forecast:
         busy: `(n,)` seconds already spent on old work at the opening, NaN where the worker is free.
 
     Returns:
-        The same forecast with the busy workers' curves replaced.
+        The same forecast with the busy workers' curves replaced, and its own curves kept as `fresh`.
     """
     late = np.flatnonzero(~np.isnan(busy))
     if len(late) == 0:
         return forecast
-    times = forecast.times
+    times, curves = forecast.times, forecast.survival[:, late]
+    spent = np.broadcast_to(busy[late], curves.shape[:2])
+    levels = (np.arange(ATOMS) + 0.5) / ATOMS
+    new = _time_at(times, curves, np.broadcast_to(1.0 - levels, (*curves.shape[:2], ATOMS)))
+    reached = _survival_at(times, curves, spent)[:, :, None]
+    old = _time_at(times, curves, reached * (1.0 - levels)) - spent[:, :, None]
+    # Overdue beyond all expectation: nothing is known of when it ends, so it may never.
+    old = np.where(reached > 1e-12, np.maximum(old, 0.0), np.inf)
     survival = np.array(forecast.survival)
-    # Both steps read the curves between grid times, at places that depend on the grid alone.
-    fresh_at = _Reader(times, np.subtract.outer(times, times))
-    for worker in late:
-        curves = survival[:, worker, :]
-        spent = float(busy[worker])
-        at_spent = _Reader(times, np.array([spent])).read(curves)
-        left = _Reader(times, times + spent).read(curves) / np.maximum(at_spent, 1e-12)
-        mass = -np.diff(np.minimum(left, 1.0), axis=1, prepend=1.0)
-        survival[:, worker, :] = np.einsum("sk,sjk->sj", mass, fresh_at.read(curves)) + left[:, -1:]
-    return replace(forecast, survival=np.clip(survival, 0.0, 1.0), order_means=None)
+    survival[:, late] = _share_beyond(times, (old[:, :, :, None] + new[:, :, None, :]))
+    return replace(forecast, survival=survival, order_means=None, fresh=forecast.survival)
 
 
-class _Reader:
-    """Linear interpolation of survival curves at fixed places: 1 before time 0, flat after the last grid time."""
+def _survival_at(times: FloatArray, curves: FloatArray, seconds: FloatArray) -> FloatArray:
+    """`(scenarios, w)` survival of each curve at its own moment, linear between grid times."""
+    knots = np.concatenate([[0.0], times])
+    padded = np.concatenate([np.ones((*curves.shape[:2], 1)), curves], axis=2)
+    right = np.clip(np.searchsorted(knots, seconds), 1, len(times))
+    part = np.clip((seconds - knots[right - 1]) / (knots[right] - knots[right - 1]), 0.0, 1.0)
+    left_value = np.take_along_axis(padded, right[:, :, None] - 1, axis=2)[:, :, 0]
+    right_value = np.take_along_axis(padded, right[:, :, None], axis=2)[:, :, 0]
+    out: FloatArray = left_value + (right_value - left_value) * part
+    return out
 
-    def __init__(self, times: FloatArray, places: FloatArray) -> None:
-        knots = np.concatenate([[0.0], times])
-        self._right = np.clip(np.searchsorted(knots, places), 1, len(times))
-        step = knots[self._right] - knots[self._right - 1]
-        self._part = np.clip((places - knots[self._right - 1]) / step, 0.0, 1.0)
 
-    def read(self, curves: FloatArray) -> FloatArray:
-        """`(scenarios, times)` curves to `(scenarios, *places)` values."""
-        padded = np.concatenate([np.ones((len(curves), 1)), curves], axis=1)
-        out: FloatArray = padded[:, self._right - 1] * (1 - self._part) + padded[:, self._right] * self._part
-        return out
+def _time_at(times: FloatArray, curves: FloatArray, levels: FloatArray) -> FloatArray:
+    """`(scenarios, w, levels)` when each curve falls to its levels, infinite for those it never reaches."""
+    knots = np.concatenate([[0.0], times])
+    padded = np.concatenate([np.ones((*curves.shape[:2], 1)), curves], axis=2)
+    right = (padded[:, :, :, None] > levels[:, :, None, :]).sum(axis=2)
+    inside = np.clip(right, 1, len(times))
+    above = np.take_along_axis(padded, inside - 1, axis=2)
+    below = np.take_along_axis(padded, inside, axis=2)
+    part = np.divide(above - levels, above - below, out=np.ones_like(levels), where=above > below)
+    moment = knots[inside - 1] + (knots[inside] - knots[inside - 1]) * np.clip(part, 0.0, 1.0)
+    return np.where(right > len(times), np.inf, moment)
+
+
+def _share_beyond(times: FloatArray, sums: FloatArray) -> FloatArray:
+    """`(scenarios, w, times)` share of each curve's sums that exceed each grid time."""
+    rows = sums.reshape(sums.shape[0] * sums.shape[1], -1)
+    cells = np.searchsorted(times, rows)  # a sum in cell k is over all times before k
+    width = len(times) + 1
+    flat = (np.arange(len(rows))[:, None] * width + cells).ravel()
+    counts = np.bincount(flat, minlength=len(rows) * width).reshape(len(rows), width)
+    beyond = 1.0 - np.cumsum(counts, axis=1)[:, :-1] / rows.shape[1]
+    out: FloatArray = beyond.reshape(*sums.shape[:2], len(times))
+    return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tailcut.report.numbers import UNKNOWN, cutoff, figure, known, percent, share, span
+from tailcut.report.formats import UNKNOWN, cutoff, figure, known, percent, share, span
 from tailcut.report.words import printable
 from tailcut.study.facts import PolicyFacts, SourceFacts
 

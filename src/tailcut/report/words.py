@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
-from tailcut.report.numbers import cutoff, figure, known, percent, seconds
+from tailcut.report.formats import cutoff, figure, known, percent, seconds
 from tailcut.report.ranking import best, wait_all, waits_for_all
 from tailcut.study.facts import PolicyFacts, SourceFacts
+
+_NOTHING = "Waiting for all is right here: nothing is to be gained by cutting rounds short."
 
 
 def printable(text: str) -> str:
@@ -23,7 +25,7 @@ def setting(source: SourceFacts) -> str:
     ]
     if source.seeds > 1:
         parts.insert(2, _count(source.seeds, "seed"))
-    if source.overhead:
+    if source.overhead and known(source.overhead):
         parts.append(f"{seconds(source.overhead)} overhead a round")
     return ", ".join(parts)
 
@@ -42,12 +44,14 @@ def outcome(source: SourceFacts) -> str:
         return f"{waiting}."
     name = printable(winner.policy)
     points = 100 * (source.idle_before - winner.idle)
-    # A point that would be printed as 0 or 1 is no gain to speak of.
-    if not waits_for_all(winner) and points >= 1:
+    if waits_for_all(winner):
+        return f"{waiting}. {_NOTHING}"
+    if points >= 1:
         return f"{waiting}; `{name}` would give back {_count(round(points), 'point')}."
-    if not waits_for_all(winner) and _gain(source, winner) >= 1.01:
+    if _gain(source, winner) >= 1.01:
         return f"{waiting}; `{name}` gives back none of it and is faster all the same."
-    return f"{waiting}. Waiting for all is right here: nothing is to be gained by cutting rounds short."
+    # Without the figures nothing can be said about what is to be gained.
+    return f"{waiting}. {_NOTHING}" if known(points) else f"{waiting}; `{name}` was the fastest."
 
 
 def details(source: SourceFacts) -> str:

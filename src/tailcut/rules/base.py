@@ -81,6 +81,17 @@ class Rule(ABC, Generic[S, P]):
         del plan
         return NOBODY
 
+    def worth_starting(self, plan: P, position: int, elapsed: Seconds) -> bool:
+        """Whether a worker that comes free in mid-round should still begin, or sit out until the next opening.
+
+        Args:
+            plan: of the open round.
+            position: the worker's place in the roster.
+            elapsed: seconds since the opening.
+        """
+        del plan, position, elapsed
+        return True
+
     def fixed_count(self, n: int) -> int | None:
         """The cutoff with n workers if it depends on nothing else; lets a simulator take all rounds at once."""
         del n

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailcut.errors import ParameterError
 from tailcut.rules.base import NOBODY, Opening, P, Rule, S
-from tailcut.types import BoolArray, Decision, Fate, IntArray, Progress, RoundRecord, Seconds
+from tailcut.types import BoolArray, Decision, Fate, Forecast, IntArray, Progress, RoundRecord, Seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +19,7 @@ class ExploreMemory(Generic[S]):
     Attributes:
         inner: what the inner rule remembers.
         workers: ids, increasing.
-        cuts: in how many rounds in a row each was cut.
+        cuts: in how many rounds in a row each was cut, as foreseen.
         due: at how many cuts it finishes next.
     """
 
@@ -57,15 +57,36 @@ def was_cut(record: RoundRecord) -> BoolArray:
     return working
 
 
+def written_off(forecast: Forecast | None, record: RoundRecord) -> BoolArray:
+    """`(n,)` who was expected, more likely than not, to be out still when the round closed."""
+    if forecast is None:
+        return np.ones(len(record.roster), dtype=np.bool_)
+    at = min(int(np.searchsorted(forecast.times, record.elapsed)), len(forecast.times) - 1)
+    odds = forecast.weights[forecast.groups].T
+    late: BoolArray = (odds * forecast.survival[:, :, at]).sum(axis=0) > 0.5
+    return late
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExplorePlan(Generic[P]):
+    """One round's plan: that of the inner rule, and the forecast it was made from."""
+
+    inner: P
+    forecast: Forecast | None
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Explore(Rule[ExploreMemory[S], P]):
+class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
     """Let a worker finish in the background after its 3rd, 6th, 12th, 24th … cut in a row.
 
     A cut worker's run time is only known to exceed something. If many workers become slow and are cut in every
     round, no belief can tell when they recover. A worker that finishes while the others go on costs one gradient
     it might have given meanwhile; a round that waits for everybody costs everybody. Few may be out at a time;
     who finds no place finishes after a later cut, those that were cut longest first, then by lowest id.
+
+    Only cuts that the forecast foresaw count: a worker that was expected in time and had bad luck is waited for
+    again in the next round anyway. Without a forecast every cut counts.
 
     It changes no decision. Where late workers finish anyway there is nothing to explore.
 
@@ -98,27 +119,31 @@ class Explore(Rule[ExploreMemory[S], P]):
         """Nobody was cut yet."""
         return ExploreMemory(self.inner.start(), NOBODY, NOBODY, NOBODY)
 
-    def plan(self, memory: ExploreMemory[S], opening: Opening) -> P:
+    def plan(self, memory: ExploreMemory[S], opening: Opening) -> ExplorePlan[P]:
         """Plan as the inner rule does."""
-        return self.inner.plan(memory.inner, opening)
+        return ExplorePlan(self.inner.plan(memory.inner, opening), opening.forecast)
 
-    def decide(self, plan: P, progress: Progress) -> Decision:
+    def decide(self, plan: ExplorePlan[P], progress: Progress) -> Decision:
         """Decide as the inner rule does."""
-        return self.inner.decide(plan, progress)
+        return self.inner.decide(plan.inner, progress)
 
-    def learn(self, memory: ExploreMemory[S], plan: P, record: RoundRecord) -> ExploreMemory[S]:
-        """Count the cuts; whoever is out finishing has its next turn after twice as many."""
-        cuts, due = self._counted(memory, record)
+    def learn(
+        self, memory: ExploreMemory[S], plan: ExplorePlan[P], record: RoundRecord
+    ) -> ExploreMemory[S]:
+        """Count the foreseen cuts; whoever is out finishing has its next turn after twice as many."""
         out = record.fates == Fate.PENDING
+        counts = was_cut(record) & (out | written_off(plan.forecast, record))
+        cuts, due = self._counted(memory, record, counts)
         while (served := out & (due <= cuts)).any():
             due = np.where(served, 2 * due, due)
-        return ExploreMemory(self.inner.learn(memory.inner, plan, record), record.roster.workers, cuts, due)
+        inner = self.inner.learn(memory.inner, plan.inner, record)
+        return ExploreMemory(inner, record.roster.workers, cuts, due)
 
     def finishers(self, memory: ExploreMemory[S], record: RoundRecord) -> IntArray:
         """Those of the inner rule, then the cut workers whose turn has come, as far as there is room."""
         chosen = self.inner.finishers(memory.inner, record)
         workers = record.roster.workers
-        cuts, due = self._counted(memory, record)
+        cuts, due = self._counted(memory, record, was_cut(record))
         ready = was_cut(record) & (due <= cuts) & ~np.isin(workers, chosen)
         # A worker that did not even begin on this round is still busy with an older one.
         out = int(np.count_nonzero(record.fates == Fate.UNSTARTED))
@@ -126,24 +151,30 @@ class Explore(Rule[ExploreMemory[S], P]):
         longest = np.argsort(-cuts[ready], kind="stable")[: max(room, 0)]
         return np.concatenate([chosen, workers[ready][longest]])
 
-    def worker_deadline(self, plan: P) -> Seconds | None:
+    def worker_deadline(self, plan: ExplorePlan[P]) -> Seconds | None:
         """That of the inner rule."""
-        return self.inner.worker_deadline(plan)
+        return self.inner.worker_deadline(plan.inner)
 
-    def welcome_stale(self, plan: P) -> IntArray:
+    def worth_starting(self, plan: ExplorePlan[P], position: int, elapsed: Seconds) -> bool:
+        """As the inner rule says."""
+        return self.inner.worth_starting(plan.inner, position, elapsed)
+
+    def welcome_stale(self, plan: ExplorePlan[P]) -> IntArray:
         """Those of the inner rule."""
-        return self.inner.welcome_stale(plan)
+        return self.inner.welcome_stale(plan.inner)
 
     def fixed_count(self, n: int) -> int | None:
         """All n if the inner rule waits for all, since then nobody is ever cut; otherwise not fixed."""
         return n if self.inner.fixed_count(n) == n else None
 
-    def _counted(self, memory: ExploreMemory[S], record: RoundRecord) -> tuple[IntArray, IntArray]:
-        """`(n,)` cuts in a row after this round, and at how many each finishes next."""
+    def _counted(
+        self, memory: ExploreMemory[S], record: RoundRecord, more: BoolArray
+    ) -> tuple[IntArray, IntArray]:
+        """`(n,)` cuts in a row after this round, in which those of `more` count, and when each finishes next."""
         workers = record.roster.workers
         cuts = carried(memory.workers, memory.cuts, workers, 0)
         due = carried(memory.workers, memory.due, workers, self.first)
-        cuts = cuts + was_cut(record)
+        cuts = cuts + more
         # Any arrival shows the run time, a rejected one too. Who was busy with older work keeps its count.
         seen = (record.accepted > 0) | (record.fates == Fate.USED) | (record.fates == Fate.REJECTED)
         return np.where(seen, 0, cuts), np.where(seen, self.first, due)

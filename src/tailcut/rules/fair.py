@@ -132,6 +132,10 @@ class Fair(Rule[FairMemory[S], FairPlan[P]], Generic[S, P]):
         """That of the inner rule."""
         return self.inner.worker_deadline(plan.inner)
 
+    def worth_starting(self, plan: FairPlan[P], position: int, elapsed: Seconds) -> bool:
+        """As the inner rule says."""
+        return self.inner.worth_starting(plan.inner, position, elapsed)
+
     def welcome_stale(self, plan: FairPlan[P]) -> IntArray:
         """Those of the inner rule; with `"stale"` also all workers that have gone too long without."""
         return np.union1d(self.inner.welcome_stale(plan.inner), plan.welcome)

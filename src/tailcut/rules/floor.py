@@ -71,6 +71,10 @@ class Floor(Rule[S, P]):
         """That of the inner rule."""
         return self.inner.worker_deadline(plan)
 
+    def worth_starting(self, plan: P, position: int, elapsed: Seconds) -> bool:
+        """As the inner rule says."""
+        return self.inner.worth_starting(plan, position, elapsed)
+
     def welcome_stale(self, plan: P) -> IntArray:
         """Those of the inner rule."""
         return self.inner.welcome_stale(plan)

@@ -12,18 +12,28 @@ from tailcut.objective import Count, Objective
 from tailcut.outlook import Outlook
 from tailcut.rules.base import Opening, Rule
 from tailcut.rules.patience import Patience, PatienceMemory
-from tailcut.types import Close, Decision, Progress, RoundRecord, Wait
+from tailcut.types import Close, Decision, Progress, RoundRecord, Seconds, Wait
 
+LIKELY = 0.5
+"""Chance of being done by the close from which on a worker that comes free in mid-round still begins."""
 WORTH = 1e-9
 """Gain, in gradients, below which waiting is not worth a decision."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoppingPlan:
-    """What a round is decided with. `price` is what a second costs, in value; `outlook` is None while unknown."""
+    """What a round is decided with.
+
+    Attributes:
+        outlook: None while nothing is known.
+        price: what a second costs, in value.
+        horizon: seconds after the opening at which the round is likely to close.
+        patience: the θ in the price.
+    """
 
     outlook: Outlook | None
     price: float
+    horizon: Seconds
     patience: float
 
 
@@ -66,12 +76,14 @@ class Stopping(Rule[PatienceMemory, StoppingPlan]):
         """Work out the price of a second from this round's own forecast."""
         theta = self.patience.choice(memory) if opening.late_finish else 1.0
         if opening.forecast is None:
-            return StoppingPlan(None, 0.0, theta)
+            return StoppingPlan(None, 0.0, 0.0, theta)
         outlook = Outlook(opening.forecast)
         n = len(opening.roster)
         ahead = outlook.future(0.0, np.full(n, np.inf), np.zeros(n, np.bool_), self.objective.needs_variance)
         value = self.objective.expected(ahead.arrivals, ahead.variance)
-        return StoppingPlan(outlook, theta * float((value / (ahead.waiting + opening.overhead)).max()), theta)
+        rates = value / (ahead.waiting + opening.overhead)
+        best = int(np.argmax(rates))
+        return StoppingPlan(outlook, theta * float(rates[best]), float(ahead.times[best]), theta)
 
     def decide(self, plan: StoppingPlan, progress: Progress) -> Decision:
         """Wait until the moment of the largest gain, or close if none has any."""
@@ -90,6 +102,10 @@ class Stopping(Rule[PatienceMemory, StoppingPlan]):
             return self._give_up(progress)
         look = progress.count + max(1, int(self.skip * ahead.arrivals[best]))
         return Wait(count=look, until=float(ahead.times[best]))
+
+    def worth_starting(self, plan: StoppingPlan, position: int, elapsed: Seconds) -> bool:
+        """Only if the work is likely done by the close; otherwise it would make the worker late once more."""
+        return plan.outlook is None or plan.outlook.chance(position, plan.horizon - elapsed) >= LIKELY
 
     def learn(self, memory: PatienceMemory, plan: StoppingPlan, record: RoundRecord) -> PatienceMemory:
         """Credit the θ that was used with what the round brought."""

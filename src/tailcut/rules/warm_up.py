@@ -88,6 +88,10 @@ class WarmUp(Rule[S, WarmUpPlan[P]]):
         """That of the inner rule."""
         return self.inner.worker_deadline(plan.inner)
 
+    def worth_starting(self, plan: WarmUpPlan[P], position: int, elapsed: Seconds) -> bool:
+        """As the inner rule says."""
+        return self.inner.worth_starting(plan.inner, position, elapsed)
+
     def welcome_stale(self, plan: WarmUpPlan[P]) -> IntArray:
         """Those of the inner rule."""
         return self.inner.welcome_stale(plan.inner)

@@ -63,3 +63,7 @@ class Timed:
     def welcome_stale(self, plan: Any) -> IntArray:
         """As the inner policy."""
         return self._inner.welcome_stale(plan)
+
+    def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
+        """As the inner policy."""
+        return self._inner.worth_starting(plan, position, elapsed)

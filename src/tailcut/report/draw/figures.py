@@ -31,10 +31,11 @@ def drawings(source: SourceFacts, number: int) -> list[Drawing]:
     shares, cutoffs, cells = shares_plot(source), cutoffs_plot(source), map_plot(source)
     times, idle, deciles = times_plot(source), idle_plot(source), deciles_plot(source)
     seeds = " Whiskers: worst and best seed." if shares.whiskers else ""
+    grey = " Grey: bounds, which need hindsight." if shares.rows.policies < len(shares.rows.names) else ""
     parts: list[tuple[str, str, Callable[[], Figure]]] = [
         (
             "Throughput against the bounds",
-            f"Gradients per second as a share of the {shares.of_what}'s.{seeds} Grey: bounds, which need hindsight.",
+            f"Gradients per second as a share of the {shares.of_what}'s.{seeds}{grey}",
             lambda: draw_shares(shares),
         ),
         (

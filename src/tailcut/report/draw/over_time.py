@@ -28,8 +28,8 @@ def draw_cutoffs(plot: CutoffsPlot, height: float) -> Figure:
         _draw_panel(axes, plot.panels[number], plot.reference, colour)
     top = max([plot.workers, *(float(panel.cutoff.max()) for panel in plot.panels if panel.cutoff.size)])
     grid[0, 0].set(xlim=(1, max(2, plot.rounds)), ylim=(0, 1.06 * top))
-    grid[0, 0].yaxis.set_major_locator(MaxNLocator(3, integer=True))
-    grid[0, 0].xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    grid[0, 0].yaxis.set_major_locator(MaxNLocator(3, integer=True, min_n_ticks=1))
+    grid[0, 0].xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
     figure.supxlabel("round", size=9, color=canvas.MUTED)
     figure.supylabel(f"gradients used, of {plot.workers}", size=9, color=canvas.MUTED)
     return figure
@@ -51,8 +51,8 @@ def draw_map(plot: MapPlot, height: float) -> Figure:
         extent=(0.5, columns * plot.per_column + 0.5, rows * plot.per_row + 0.5, 0.5),
     )
     axes.set(xlim=(0.5, plot.rounds + 0.5), ylim=(plot.workers + 0.5, 0.5), xlabel="round", ylabel="worker")
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
+    axes.yaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     axes.tick_params(axis="y", labelcolor=canvas.MUTED)
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=28)

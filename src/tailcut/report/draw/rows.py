@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from tailcut.report.draw import canvas
-from tailcut.report.numbers import UNKNOWN, known, percent, share
+from tailcut.report.formats import UNKNOWN, known, percent, share
 from tailcut.report.plots.bars import DecilesPlot, IdlePlot, Rows, SharesPlot
 from tailcut.types import FloatArray
 
@@ -76,14 +76,7 @@ def draw_deciles(plot: DecilesPlot) -> Figure:
     axes.grid(False)
     axes.spines[:].set_visible(False)
     for (row, tenth), accepted in np.ndenumerate(plot.shares):
-        text = f"{100 * accepted:.0f}" if np.isfinite(accepted) else UNKNOWN
-        # Never darker than a third or two, so that the figure on top is legible in light and dark.
-        alpha = 0.55 * min(max(float(np.nan_to_num(accepted)), 0.0), 1.0)
-        box = (tenth + 0.53, row - 0.45)
-        axes.add_patch(Rectangle(box, 0.94, 0.9, facecolor=canvas.POLICY, alpha=alpha, linewidth=0))
-        scarce = bool(plot.scarce[row, tenth])
-        colour, weight = (canvas.WARN, "bold") if scarce else (canvas.INK, "normal")
-        axes.text(tenth + 1, row, text, ha="center", va="center", size=8, color=colour, weight=weight)
+        _draw_cell(axes, tenth + 1, row, accepted, bool(plot.scarce[row, tenth]))
     axes.set_xlim(0.5, 10.5)
     axes.set_xticks(range(1, 11), ["fastest", *map(str, range(2, 10)), "slowest"])
     axes.tick_params(length=0)
@@ -93,13 +86,25 @@ def draw_deciles(plot: DecilesPlot) -> Figure:
 
 def rows_height(rows: Rows) -> float:
     """Inches such a figure takes."""
-    return _ROW * max(len(rows.names), 3) + _AXIS
+    return _ROW * max(len(rows.names), 4) + _AXIS
 
 
 def mark_bounds(axes: Axes, rows: int, policies: int) -> None:
     """A hairline between policies and bounds."""
     if 0 < policies < rows:
         axes.axhline(policies - 0.5, color=canvas.MUTED, linewidth=0.8)
+
+
+def _draw_cell(axes: Axes, x: float, y: float, accepted: float, scarce: bool) -> None:
+    # Half transparent at most, so that the figure on top is legible in light and dark.
+    alpha = 0.55 * min(max(float(np.nan_to_num(accepted)), 0.0), 1.0)
+    box = Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, facecolor=canvas.POLICY, alpha=alpha, linewidth=0)
+    text = f"{100 * accepted:.0f}" if np.isfinite(accepted) else UNKNOWN
+    colour, weight = (canvas.WARN, "bold") if scarce else (canvas.INK, "normal")
+    # Cells lie within the axes: measuring them for the layout would only take time.
+    axes.add_patch(box).set_in_layout(False)
+    label = axes.text(x, y, text, ha="center", va="center", size=8, color=colour, weight=weight)
+    label.set_in_layout(False)
 
 
 def _rows_figure(rows: Rows) -> tuple[Figure, Axes]:

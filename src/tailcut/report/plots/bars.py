@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailcut.report.formats import known
 from tailcut.report.labels import labels
-from tailcut.report.numbers import known
 from tailcut.report.ranking import bound, everyone, policies
 from tailcut.study.facts import PolicyFacts, SourceFacts
 from tailcut.types import BoolArray, FloatArray

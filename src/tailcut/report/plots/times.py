@@ -13,7 +13,7 @@ from tailcut.report.ranking import everyone, policies
 from tailcut.study.facts import SourceFacts
 from tailcut.types import FloatArray
 
-BINS = 64
+MOST_BINS = 64
 
 
 class Closing(NamedTuple):
@@ -102,7 +102,9 @@ def _histogram(known: FloatArray) -> tuple[FloatArray, FloatArray]:
     low, high = float(known.min()), float(known.max())
     if high <= 1.001 * low:
         low, high = low / 1.01, high * 1.01
-    edges = np.geomspace(low, high, BINS + 1)
+    # With few values narrow bins would show only holes.
+    bins = min(MOST_BINS, 4 + int(2 * math.sqrt(known.size)))
+    edges = np.geomspace(low, high, bins + 1)
     # Rounding in geomspace must not lose the two extremes.
     edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
     counts, _ = np.histogram(known, edges)
