@@ -62,7 +62,8 @@ def compare_command(
         list[str], typer.Argument(metavar="SOURCE…", help="Run-time tables (files) or named clusters.")
     ],
     policies: Annotated[
-        str | None, typer.Option(help="Policies a,b,c; parameters as name:key=value. Default: all usual ones.")
+        str | None,
+        typer.Option(help="Policies a,b,c; parameters as name:key=value. Default: all usual ones."),
     ] = None,
     as_json_flag: Annotated[bool, typer.Option("--json", help="One JSON list on standard output.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write a self-contained page with plots here.")] = None,
@@ -70,7 +71,8 @@ def compare_command(
     rounds: Annotated[int | None, typer.Option(help="Rounds per sample, or of a file.")] = None,
     late: Annotated[str, typer.Option(help="What late workers do: abandon or finish.")] = "abandon",
     overhead: Annotated[
-        float | None, typer.Option(help="Seconds per round beside waiting. Default: the source's own, 0 for files.")
+        float | None,
+        typer.Option(help="Seconds per round beside waiting. Default: the source's own, 0 for files."),
     ] = None,
     warmup: Annotated[
         int | None, typer.Option(help="First rounds left out of the figures. Default: min(50, 10 %).")
@@ -103,7 +105,10 @@ def compare_command(
         write_page(comparison, report)
         print(f"Page: {report.resolve()}", file=sys.stderr if as_json_flag else sys.stdout)
     if interrupted:
-        _fail(f"Interrupted after {len(done)} of {len(opened)} sources; what was finished is shown.", INTERRUPTED)
+        _fail(
+            f"Interrupted after {len(done)} of {len(opened)} sources; what was finished is shown.",
+            INTERRUPTED,
+        )
 
 
 @app.command("policies")
@@ -122,7 +127,9 @@ def clusters_command() -> None:
 @app.command("table")
 def table_command(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A run-time table or a named cluster.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="File to write: csv, parquet, jsonl or npz.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="File to write: csv, parquet, jsonl or npz.")
+    ],
     rounds: Annotated[int | None, typer.Option(help="How many rounds.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of a named cluster.")] = 0,
 ) -> None:
@@ -160,7 +167,9 @@ def _policy_specs(policies: str | None) -> list[str]:
         return [name for name, named in names.policies().items() if named.usual]
     specs = list(dict.fromkeys(spec.strip() for spec in policies.split(",")))
     if "" in specs:
-        raise ParameterError(f"--policies has an empty name in {policies!r}. Separate names by single commas.")
+        raise ParameterError(
+            f"--policies has an empty name in {policies!r}. Separate names by single commas."
+        )
     # Bounds are computed anyway; naming one is no mistake.
     return [spec for spec in specs if spec not in BOUNDS]
 

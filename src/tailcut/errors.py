@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from pathlib import Path
 
 
 class TailcutError(Exception):
@@ -39,7 +38,7 @@ class TableError(InputError):
 
     def __init__(
         self,
-        source: str | Path,
+        source: object,
         problem: str,
         *,
         remedy: str,
@@ -75,7 +74,9 @@ class MissingExtraError(TailcutError, ImportError):
     """An optional package is needed and not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'tailcut[{extra}]'.")
+        super().__init__(
+            f"{purpose} needs {package}, which is not installed: pip install 'tailcut[{extra}]'."
+        )
 
 
 def _short(value: object, most: int = 60) -> str:

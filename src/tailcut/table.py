@@ -30,7 +30,11 @@ class Table:
 
     def __post_init__(self) -> None:
         rounds, workers = self.seconds.shape
-        if self.observed.shape != (rounds, workers) or len(self.names) != workers or len(self.nodes) != workers:
+        if (
+            self.observed.shape != (rounds, workers)
+            or len(self.names) != workers
+            or len(self.nodes) != workers
+        ):
             raise ValueError(
                 f"A table of shape {self.seconds.shape} needs as many flags, names and nodes, but got "
                 f"{self.observed.shape}, {len(self.names)} and {len(self.nodes)}."

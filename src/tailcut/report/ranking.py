@@ -23,8 +23,11 @@ def everyone(source: SourceFacts) -> list[PolicyFacts]:
 
 
 def best(source: SourceFacts) -> PolicyFacts | None:
-    """The policy with the highest throughput, None where there are only bounds."""
-    ranked = policies(source)
+    """The policy with the highest throughput, None where there are only bounds.
+
+    What counts parts of gradients or stale ones is shown, but is no answer to "how long should I wait".
+    """
+    ranked = [facts for facts in policies(source) if facts.kind == "policy"]
     return ranked[0] if ranked else None
 
 

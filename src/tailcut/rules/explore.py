@@ -127,9 +127,7 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
         """Decide as the inner rule does."""
         return self.inner.decide(plan.inner, progress)
 
-    def learn(
-        self, memory: ExploreMemory[S], plan: ExplorePlan[P], record: RoundRecord
-    ) -> ExploreMemory[S]:
+    def learn(self, memory: ExploreMemory[S], plan: ExplorePlan[P], record: RoundRecord) -> ExploreMemory[S]:
         """Count the foreseen cuts; whoever is out finishing has its next turn after twice as many."""
         out = record.fates == Fate.PENDING
         counts = was_cut(record) & (out | written_off(plan.forecast, record))

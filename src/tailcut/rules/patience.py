@@ -37,7 +37,9 @@ class Patience:
 
     def __post_init__(self) -> None:
         if not self.thetas or min(self.thetas) <= 0.0:
-            raise ParameterError(f"thetas must be positive, but got {self.thetas}. Try (1.0, 0.8, 0.6, 0.45).")
+            raise ParameterError(
+                f"thetas must be positive, but got {self.thetas}. Try (1.0, 0.8, 0.6, 0.45)."
+            )
         if not 0 <= self.settle < self.block:
             raise ParameterError(
                 f"settle must be at least 0 and less than block, but got {self.settle} and {self.block}."

@@ -66,7 +66,9 @@ class Stopping(Rule[PatienceMemory, StoppingPlan]):
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.skip < 1.0:
-            raise ParameterError(f"skip must be in [0, 1), but got {self.skip}. Use 0 to look at every arrival.")
+            raise ParameterError(
+                f"skip must be in [0, 1), but got {self.skip}. Use 0 to look at every arrival."
+            )
 
     def start(self) -> PatienceMemory:
         """No θ has been tried."""

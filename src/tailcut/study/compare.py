@@ -13,7 +13,7 @@ from tailcut.forecast import NoForecast, Truth
 from tailcut.policy import Policy
 from tailcut.rules import Stopping, WaitAll
 from tailcut.study.contest import Entrant, Outcome, contest
-from tailcut.study.facts import PolicyFacts, SourceFacts, Spread
+from tailcut.study.facts import Kind, PolicyFacts, SourceFacts, Spread
 from tailcut.study.metrics import acceptance_by_decile, least_served
 from tailcut.study.notes import notes_on
 from tailcut.study.source import Draw, Source
@@ -82,8 +82,11 @@ def compare(
     ]
     first = seeds[0]
     skip = setting.warmup_of(first.draw.table.rounds)
-    waiting = contest(first.draw.table, _wait_all(), late_finish=setting.late_finish, overhead=first.draw.overhead)
-    policies = tuple(_policy_facts(name, seeds, skip) for name in first.outcomes)
+    waiting = contest(
+        first.draw.table, _wait_all(), late_finish=setting.late_finish, overhead=first.draw.overhead
+    )
+    kinds = {entrant.name: _kind(entrant) for entrant in entrants}
+    policies = tuple(_policy_facts(name, kinds.get(name, "bound"), seeds, skip) for name in first.outcomes)
     facts = SourceFacts(
         source=source.name,
         about=source.about,
@@ -142,7 +145,11 @@ def _wait_all() -> Entrant:
     return Entrant("wait-all", Policy(NoForecast(), WaitAll()))
 
 
-def _policy_facts(name: str, seeds: list[_Seed], skip: int) -> PolicyFacts:
+def _kind(entrant: Entrant) -> Kind:
+    return "policy" if entrant.whole_and_fresh else "other"
+
+
+def _policy_facts(name: str, kind: Kind, seeds: list[_Seed], skip: int) -> PolicyFacts:
     def share_of(bound: str, leave_out: int = skip) -> Spread:
         return Spread.over(
             [
@@ -156,7 +163,7 @@ def _policy_facts(name: str, seeds: list[_Seed], skip: int) -> PolicyFacts:
     timed = [outcome.round_ms for outcome in outcomes if outcome.round_ms is not None]
     return PolicyFacts(
         policy=name,
-        kind="bound" if name in BOUNDS else "policy",
+        kind=kind,
         throughput=Spread.over([outcome.run.throughput(skip) for outcome in outcomes]),
         of_clairvoyant=share_of(CLAIRVOYANT),
         of_clairvoyant_all=share_of(CLAIRVOYANT, 0),

@@ -28,6 +28,11 @@ class Entrant:
     policy: Policy
     acceptance: Acceptance = field(default=SYNCHRONOUS)
 
+    @property
+    def whole_and_fresh(self) -> bool:
+        """Whether it takes whole gradients of the current version only, as the bounds do."""
+        return self.acceptance == SYNCHRONOUS and self.policy.micro == 1
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:

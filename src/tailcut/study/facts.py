@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from tailcut.types import FloatArray, IntArray
+
+
+Kind: TypeAlias = Literal["policy", "other", "bound"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,8 @@ class PolicyFacts:
 
     Attributes:
         policy: its name with parameters, as the user wrote it.
-        kind: "policy", or "bound" for what needs hindsight or the true law.
+        kind: "policy"; "other" for what counts parts of gradients or stale ones, and so cannot be measured by
+            the bounds; "bound" for what needs hindsight or the true law.
         throughput: gradients per second, warm-up rounds left out.
         of_clairvoyant: share of the clairvoyant's throughput (in `late=finish` mode: of the abandon bound).
         of_clairvoyant_all: the same with every round counted.
@@ -44,7 +49,7 @@ class PolicyFacts:
     """
 
     policy: str
-    kind: str
+    kind: Kind
     throughput: Spread
     of_clairvoyant: Spread
     of_clairvoyant_all: Spread
@@ -87,7 +92,7 @@ class SourceFacts:
     rounds: int
     warmup: int
     seeds: int
-    late: str
+    late: Literal["abandon", "finish"]
     overhead: float
     idle_before: float
     policies: tuple[PolicyFacts, ...]

@@ -15,7 +15,12 @@ SHORT = 100
 
 def notes_on(facts: SourceFacts, table: Table, rushed: float) -> SourceFacts:
     """The facts with the sentences they call for."""
-    notes = [*_about_table(facts, table), *_about_bounds(facts, rushed), *_about_bias(facts)]
+    notes = [
+        *_about_table(facts, table),
+        *_about_bounds(facts, rushed),
+        *_about_others(facts),
+        *_about_bias(facts),
+    ]
     return replace(facts, notes=tuple(notes))
 
 
@@ -51,6 +56,16 @@ def _about_bounds(facts: SourceFacts, rushed: float) -> list[str]:
     return notes
 
 
+def _about_others(facts: SourceFacts) -> list[str]:
+    others = ", ".join(p.policy for p in facts.policies if p.kind == "other")
+    if not others:
+        return []
+    return [
+        f"Not comparable with the rest: {others}. Parts of gradients (micro-batches) or stale gradients are counted "
+        "there as if they were whole and fresh, which the bounds are not allowed to do."
+    ]
+
+
 def _about_bias(facts: SourceFacts) -> list[str]:
     skewed = [p for p in facts.policies if p.kind == "policy" and _skewed(p)]
     if not skewed:
@@ -60,7 +75,7 @@ def _about_bias(facts: SourceFacts) -> list[str]:
     return [
         f"The slowest tenth of the work is accepted less than half as often as the mean by {names} "
         f"({worst.policy}: {worst.deciles[-1]:.0%}). If slow work differs from fast work, the gradient is biased: "
-        "consider fair:… or accepting it stale."
+        "stopping:fair=50 bounds how long a worker may go without."
     ]
 
 

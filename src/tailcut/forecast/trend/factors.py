@@ -149,7 +149,9 @@ def scenarios(factors: Factors, ids: IntArray) -> tuple[IntArray, FloatArray]:
         if k < len(places):
             place, mass = places[k]
             shifts[:, k + 1] = place
-            weights[:, k + 1] = np.where(away[k], 0.9 * factors.jump_rate * mass / np.maximum(total, 1e-9), 0.0)
+            weights[:, k + 1] = np.where(
+                away[k], 0.9 * factors.jump_rate * mass / np.maximum(total, 1e-9), 0.0
+            )
         else:
             shifts[:, k + 1] = current + STRANGE[k]
             weights[:, k + 1] = 0.1 * factors.jump_rate / PLACES

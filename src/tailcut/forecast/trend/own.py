@@ -41,6 +41,10 @@ class Tally:
         """Nothing seen."""
         return Tally(np.zeros(shape), np.zeros(shape))
 
+    def rows(self, rows: IntArray) -> Tally:
+        """Some rows of it."""
+        return Tally(self.events[rows], self.censored[rows])
+
     def exposure(self) -> FloatArray:
         """`(…, cells)` how many were still out at the beginning of each cell."""
         total: FloatArray = np.cumsum((self.events + self.censored)[..., ::-1], axis=-1)[..., ::-1]
@@ -53,16 +57,14 @@ def split(position: FloatArray) -> tuple[IntArray, FloatArray]:
     return cell, position - cell
 
 
-def tallied(tally: Tally, rows: IntArray, position: FloatArray, observed: BoolArray, keep: float) -> Tally:
-    """Discount those `rows` by `keep` and add one time each, at `position` cells."""
-    events, censored = tally.events.copy(), tally.censored.copy()
-    events[rows] *= keep
-    censored[rows] *= keep
+def tallied(tally: Tally, position: FloatArray, observed: BoolArray, keep: float) -> Tally:
+    """Discount every row by `keep` and add one time to each, at `position` cells."""
+    events, censored = tally.events * keep, tally.censored * keep
     cell, part = split(position)
-    events[rows[observed], cell[observed]] += 1.0
-    cut = ~observed
-    censored[rows[cut], cell[cut]] += part[cut]
-    censored[rows[cut], np.maximum(cell[cut] - 1, 0)] += 1.0 - part[cut]
+    seen, cut = np.flatnonzero(observed), np.flatnonzero(~observed)
+    events[seen, cell[seen]] += 1.0
+    censored[cut, cell[cut]] += part[cut]
+    censored[cut, np.maximum(cell[cut] - 1, 0)] += 1.0 - part[cut]
     return Tally(events, censored)
 
 

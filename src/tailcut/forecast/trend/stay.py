@@ -35,9 +35,7 @@ def kernel_tails() -> FloatArray:
     return out
 
 
-def predictive(
-    weights: FloatArray, last_cell: IntArray, last_law: FloatArray, own: FloatArray
-) -> FloatArray:
+def predictive(weights: FloatArray, last_cell: IntArray, last_law: FloatArray, own: FloatArray) -> FloatArray:
     """`(rows, cells)` law of the next run times.
 
     Args:
@@ -46,7 +44,9 @@ def predictive(
         last_law: `(rows, cells)` what is believed of a censored last run time; it is wide, near in any width.
         own: `(rows, cells)` each worker's own law.
     """
-    near = np.tensordot(weights[:-1], kernels(), axes=1)
+    near = np.zeros((COUNT, COUNT))
+    for weight, kernel in zip(weights[:-1].tolist(), kernels(), strict=True):
+        near += weight * kernel
     out: FloatArray = weights[-1] * own
     seen, censored, fresh = last_cell >= 0, last_cell == -1, last_cell == -2
     out[seen] += near[last_cell[seen]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
 
@@ -115,36 +115,39 @@ class Trend(Forecaster[TrendBelief | None]):
     ) -> TrendBelief:
         """Each worker's own part of learning."""
         cell, part = law_of.split(position)
+        before, last = belief.levels[rows], belief.last_cell[rows]
         weights = stay.updated_weights(
-            belief.weights, belief.last_cell[rows], belief.own[rows], cell, part, observed, 1.0 / self.adapt
+            belief.weights, last, belief.own[rows], cell, part, observed, 1.0 / self.adapt
         )
-        last_cell, last_law = belief.last_cell.copy(), belief.last_law.copy()
-        last_cell[rows] = np.where(observed, cell, CENSORED)
+        last_law = belief.last_law[rows]
         cut = ~observed
-        last_law[rows[cut]] = _beyond(belief.next[rows[cut]], cell[cut], part[cut])
-        tally = law_of.tallied(belief.tally, rows, position, observed, 1.0 - 1.0 / self.memory)
+        last_law[cut] = _beyond(belief.next[rows[cut]], cell[cut], part[cut])
+        tally = law_of.tallied(belief.tally.rows(rows), position, observed, 1.0 - 1.0 / self.memory)
         exposure = tally.exposure()
         levels = law_of.levels(tally, exposure)
         # A residual is taken from the level before its own time could move it, except a worker's first.
-        before = np.where(belief.last_cell[rows] == NEVER, levels[rows], belief.levels[rows])
-        residuals = law_of.pooled(
-            belief.residuals, position - before + COUNT, observed, 1.0 - 1.0 / self.pool_memory
-        )
+        residual = position - np.where(last == NEVER, levels, before) + COUNT
+        residuals = law_of.pooled(belief.residuals, residual, observed, 1.0 - 1.0 / self.pool_memory)
         prior = law_of.placed(law_of.hazard(residuals), levels)
         own = law_of.own_law(tally, exposure, prior, self.strength)
+        last_cell = np.where(observed, cell, CENSORED)
         absent = belief.absent + 1
         absent[rows] = 0
+        # Workers of whom nothing was heard keep their laws.
         return replace(
             belief,
             absent=absent,
-            tally=tally,
-            levels=levels,
-            last_cell=last_cell,
-            last_law=last_law,
+            tally=Tally(
+                _put(belief.tally.events, rows, tally.events),
+                _put(belief.tally.censored, rows, tally.censored),
+            ),
+            levels=_put(belief.levels, rows, levels),
+            last_cell=_put(belief.last_cell, rows, last_cell),
+            last_law=_put(belief.last_law, rows, last_law),
             residuals=residuals,
             weights=weights,
-            own=own,
-            next=stay.predictive(weights, last_cell, last_law, own),
+            own=_put(belief.own, rows, own),
+            next=_put(belief.next, rows, stay.predictive(weights, last_cell, last_law, own)),
         )
 
     def forecast(self, belief: TrendBelief | None, roster: Roster) -> Forecast | None:
@@ -190,6 +193,18 @@ class Trend(Forecaster[TrendBelief | None]):
         low, high = max(int(by_mass[0]) - 1, 0), min(int(by_mass[-1]) + 1, COUNT - 1)
         evenly = np.linspace(low, high, half).astype(np.int64)
         return np.unique(np.minimum(np.concatenate([by_mass, evenly]), COUNT - 1))
+
+
+Numbers = TypeVar("Numbers", FloatArray, IntArray)
+
+
+def _put(old: Numbers, rows: IntArray, new: Numbers) -> Numbers:
+    """`old` with some rows replaced; `rows` are distinct, so as many as there are is all of them, in order."""
+    if len(rows) == len(old):
+        return new
+    out = old.copy()
+    out[rows] = new
+    return out
 
 
 def _beyond(law: FloatArray, cell: IntArray, part: FloatArray) -> FloatArray:
@@ -238,7 +253,9 @@ def _recentred(belief: TrendBelief, seen: RunTimes) -> TrendBelief:
         cells=belief.cells.moved(octaves),
         tally=tally,
         levels=np.clip(belief.levels - by, 0, COUNT - 1),
-        last_cell=np.where(belief.last_cell >= 0, np.clip(belief.last_cell - by, 0, COUNT - 1), belief.last_cell),
+        last_cell=np.where(
+            belief.last_cell >= 0, np.clip(belief.last_cell - by, 0, COUNT - 1), belief.last_cell
+        ),
         last_law=shift_columns(belief.last_law, by),
         own=shift_columns(belief.own, by),
         next=shift_columns(belief.next, by),

@@ -1,0 +1,41 @@
+# Every target does its own set-up; `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+OUT := out
+
+.PHONY: help setup demo test lint bench clean
+
+help:
+	@echo "make demo   compare all policies on a cluster of 158 workers and write a page with plots"
+	@echo "make test   lint, types, import directions and all tests"
+	@echo "make bench  speed and quality claims, side by side in one run"
+	@echo "make lint   lint, types and import directions only"
+	@echo "make setup  the environment in $(VENV), which the others make themselves"
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[report,train,dev]'
+	@touch $@
+
+demo: $(READY)
+	@mkdir -p $(OUT)
+	$(BIN)/tailcut compare xeon158 --seeds 2 --rounds 300 --report $(OUT)/demo.html
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest -n 2
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) $(OUT)
