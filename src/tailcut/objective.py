@@ -18,7 +18,7 @@ class Objective(ABC):
 
     @abstractmethod
     def value(self, counts: FloatArray) -> FloatArray:
-        """`(…,)` numbers of gradients to `(…,)` values; value(0) is 0."""
+        """From numbers of gradients to their values, of the same shape; none are worth 0."""
 
     @abstractmethod
     def expected(self, mean: FloatArray, variance: FloatArray) -> FloatArray:

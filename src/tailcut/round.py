@@ -217,10 +217,14 @@ class Rounds:
     def _go_on(self, ledger: OpenLedger, worker: WorkerId) -> list[Command]:
         """A worker comes free in mid-round: it begins, or sits out until the next opening if that is too late."""
         position = ledger.position.get(worker)
-        if position is not None and not self.acceptance.keeps_work:
-            if not self.policy.worth_starting(self._plan, position, self.now - ledger.opened):
-                ledger.sit_out(worker)
-                return self._consult()
+        elapsed = self.now - ledger.opened
+        if position is None or self.acceptance.keeps_work:
+            worth = True
+        else:
+            worth = self.policy.worth_starting(self._plan, position, elapsed)
+        if not worth:
+            ledger.sit_out(worker)
+            return self._consult()
         self._start(worker, ledger.version)
         return [StartWork(worker, ledger.version, self._deadline)]
 

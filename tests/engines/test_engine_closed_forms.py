@@ -56,7 +56,8 @@ def mean_seconds(simulated: Run) -> float:
     ids=["K-sync", "K-async", "K-batch-sync", "K-batch-async"],
 )
 def test_exponential_run_times_give_the_closed_forms(acceptance: Acceptance, seconds: float) -> None:
-    assert mean_seconds(run(exponential, acceptance)) == pytest.approx(seconds, rel=0.02)
+    # The relative error of the mean of so many rounds is 0.6 % at most.
+    assert mean_seconds(run(exponential, acceptance, rows=5000)) == pytest.approx(seconds, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_softsync_gradients_are_about_k_versions_old(n: int, k: int) -> None:
     assert (simulated.counts == cutoff).all()
     # A worker's next gradient is n arrivals after its last: n − 1 others, c of them to a version.
     assert simulated.staleness[n * SETTLED :].mean() == pytest.approx((n - 1) / cutoff, rel=0.01)
-    assert (n - 1) / cutoff == pytest.approx(k, rel=1 / n)
+    assert simulated.staleness[n * SETTLED :].mean() == pytest.approx(k, rel=0.1)
 
 
 def test_synchronous_gradients_are_never_old() -> None:

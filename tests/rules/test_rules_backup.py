@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailcut.errors import ParameterError
-from tailcut.rules.backup import Backup, share_of, still_possible, wait_for
+from tailcut.rules.backup import Backup, still_possible, wait_for
 from tailcut.rules.base import Opening
 from tailcut.types import Close, Decision, Progress, Roster, Wait
 
@@ -35,7 +35,7 @@ def decide(rule: Backup, seen: Progress) -> Decision:
         (Backup(b=99), 8, 1),
         (Backup(c=5), 8, 5),
         (Backup(c=9), 8, 8),
-        (Backup(share=0.9), 8, 8),
+        (Backup(share=0.9), 8, 7),
         (Backup(share=0.5), 8, 4),
         (Backup(share=0.01), 8, 1),
         (Backup(share=1.0), 8, 8),
@@ -70,11 +70,12 @@ def test_it_never_closes_with_nobody_in() -> None:
 
 
 @given(share=st.floats(0.001, 1.0), n=st.integers(1, 3000))
-def test_a_share_is_rounded_up_within_the_roster(share: float, n: int) -> None:
-    count = share_of(share, n)
+def test_a_share_is_rounded_down_but_never_to_none(share: float, n: int) -> None:
+    count = Backup(share=share).fixed_count(n)
+    assert count is not None
     assert 1 <= count <= n
-    assert count >= share * n - 1e-9
-    assert count == 1 or count - 1 < share * n
+    assert count == 1 or count <= share * n + 1e-9
+    assert count + 1 > share * n
 
 
 @pytest.mark.parametrize(

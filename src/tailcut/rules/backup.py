@@ -24,17 +24,6 @@ def wait_for(target: int, progress: Progress) -> Decision:
     return Close() if progress.count >= goal else Wait(count=goal)
 
 
-def share_of(share: float, n: int) -> int:
-    """⌈share · n⌉, at least 1.
-
-    Example:
-        >>> share_of(0.07, 100)
-        7
-    """
-    # 0.07 · 100 is a little over 7 in floating point, and must not become 8.
-    return max(math.ceil(share * n - 1e-9), 1)
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Backup(Rule[None, int]):
@@ -46,11 +35,11 @@ class Backup(Rule[None, int]):
     Attributes:
         b: backup workers: the round waits for n - b, at least 1.
         c: the cutoff itself: the round waits for c, at most n.
-        share: the round waits for this part of the n workers, rounded up; over 0, at most 1.
+        share: the round waits for this part of the n workers, rounded down but at least 1; over 0, at most 1.
 
     Example:
         >>> Backup(b=4).fixed_count(16), Backup(c=20).fixed_count(16), Backup(share=0.9).fixed_count(16)
-        (12, 16, 15)
+        (12, 16, 14)
     """
 
     b: int | None = None
@@ -95,4 +84,5 @@ class Backup(Rule[None, int]):
         if self.c is not None:
             return min(self.c, n)
         assert self.share is not None, "one of the three is given"
-        return share_of(self.share, n)
+        # 0.07 · 100 must be 7 whatever the rounding of the product.
+        return max(math.floor(self.share * n + 1e-9), 1)

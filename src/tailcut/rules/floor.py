@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
 from tailcut.errors import ParameterError
-from tailcut.rules.backup import share_of, wait_for
+from tailcut.rules.backup import wait_for
 from tailcut.rules.base import Opening, P, Rule, S
 from tailcut.types import Close, Decision, IntArray, Progress, RoundRecord, Seconds
+
+
+def share_of(share: float, n: int) -> int:
+    """⌈share · n⌉, at least 1.
+
+    Example:
+        >>> share_of(0.07, 100)
+        7
+    """
+    # 0.07 · 100 is a little over 7 in floating point, and must not become 8.
+    return max(math.ceil(share * n - 1e-9), 1)
 
 
 @final

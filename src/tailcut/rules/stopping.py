@@ -100,7 +100,8 @@ class Stopping(Rule[PatienceMemory, StoppingPlan]):
         value = self.objective.expected(have + ahead.arrivals, ahead.variance) - self.objective.value(have)
         gain = value - plan.price * ahead.waiting
         best = int(np.argmax(gain))
-        if gain[best] <= WORTH:
+        # At the opening no gain is positive without overhead, by the very choice of the price: one must begin.
+        if gain[best] <= WORTH and progress.elapsed > 0.0:
             return self._give_up(progress)
         look = progress.count + max(1, int(self.skip * ahead.arrivals[best]))
         return Wait(count=look, until=float(ahead.times[best]))

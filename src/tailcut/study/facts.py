@@ -7,7 +7,6 @@ from typing import Literal, TypeAlias
 
 from tailcut.types import FloatArray, IntArray
 
-
 Kind: TypeAlias = Literal["policy", "other", "bound"]
 
 

@@ -1,0 +1,93 @@
+"""`stopping` beside every bound on every named cluster and on the traces of the folder TAILCUT_DATA.
+
+python -m benchmarks.sources [SEEDS [SOURCE…]]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from tailcut import names
+from tailcut.study.compare import DEADLINE, STATIC, Setting, compare
+from tailcut.study.facts import PolicyFacts, SourceFacts
+
+CLOSE = 0.01
+"""How far `stopping` may fall short of the better of the two bounds in hindsight."""
+KNOWN_LOSSES = ("eager",)
+"""Exactly two workers sleep there, a dependence that curves of single workers cannot express; docs/assumptions.md."""
+BASELINES = ("empirical", "elfving", "backup")
+FINISH = ("xeon158", "demo8", "groups-in-turn")
+
+
+def traces() -> list[str]:
+    folder = os.environ.get("TAILCUT_DATA")
+    found = sorted(str(path) for path in Path(folder, "traces").glob("*.npz")) if folder else []
+    if not found:
+        print("No traces: set TAILCUT_DATA to a folder with traces/*.npz to measure on them too.")
+    return found
+
+
+def one(source: str, seeds: int, late_finish: bool) -> SourceFacts:
+    entrants = [names.entrant(name) for name in ("stopping", "wait-all", *BASELINES)]
+    return compare(names.source(source), entrants, Setting(late_finish=late_finish, seeds=seeds))
+
+
+def by_name(facts: SourceFacts) -> dict[str, PolicyFacts]:
+    return {policy.policy: policy for policy in facts.policies}
+
+
+def row(facts: SourceFacts, table: Table) -> float:
+    """Add the source's row; by how much `stopping` is above the better bound in hindsight."""
+    found = by_name(facts)
+    ours = found["stopping"].of_clairvoyant
+    hindsight = max(found[STATIC].of_clairvoyant.mean, found[DEADLINE].of_clairvoyant.mean)
+    informed = found.get("informed")
+    others = (*BASELINES, "wait-all", STATIC, DEADLINE)
+    table.add_row(
+        Path(facts.source).stem,
+        facts.late,
+        *(f"{found[name].of_clairvoyant.mean:.3f}" for name in others),
+        f"{informed.of_clairvoyant.mean:.3f}" if informed else "",
+        f"{ours.mean:.4f} ({ours.least:.3f}–{ours.most:.3f})",
+        f"{ours.mean - hindsight:+.4f}",
+    )
+    return ours.mean - hindsight
+
+
+def main(seeds: int = 5, sources: list[str] | None = None) -> bool:
+    table = Table(title=f"share of the clairvoyant, {seeds} seeds for clusters: mean (worst–best)")
+    columns = (
+        "source",
+        "late",
+        *BASELINES,
+        "wait-all",
+        STATIC,
+        DEADLINE,
+        "informed",
+        "stopping",
+        "above hindsight",
+    )
+    for column in columns:
+        table.add_column(column, justify="left" if column == "source" else "right")
+    chosen = sources if sources is not None else [*traces(), *names.clusters()]
+    runs = [(source, False) for source in chosen] + [(source, True) for source in chosen if source in FINISH]
+    ok = True
+    for source, late_finish in track(
+        runs, description="comparing", console=Console(stderr=True), transient=True
+    ):
+        above = row(one(source, seeds, late_finish), table)
+        ok &= above >= -CLOSE or source in KNOWN_LOSSES
+        ok &= above > 0 or not late_finish
+    Console(width=170).print(table)
+    return ok
+
+
+if __name__ == "__main__":
+    SEEDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    raise SystemExit(0 if main(SEEDS, sys.argv[2:] or None) else 1)

@@ -1,0 +1,177 @@
+"""What holds for every policy: cutoffs are cutoffs, names mean nothing, and neither does the unit of time."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailcut.acceptance import SYNCHRONOUS, Acceptance
+from tailcut.clusters.presets import PRESETS
+from tailcut.engines.simulated import Run, replay
+from tailcut.policies import POLICIES
+from tailcut.policy import Policy
+from tailcut.table import Table
+
+ROUNDS, OVERHEAD = 90, 0.07
+
+USUAL = [name for name, named in POLICIES.items() if named.usual]
+STALE = [name for name, named in POLICIES.items() if named.acceptance != SYNCHRONOUS]
+
+# Small clusters of every kind: independent, with nodes, with steps, with workers that come and go.
+SOURCES: dict[str, dict[str, Any]] = {
+    "demo8": {},
+    "iid-lognormal": {"n": 9},
+    "nodes16": {},
+    "fixed-mix": {"n": 10},
+    "trap10": {"at": 40},
+    "fail-and-return": {"n": 9, "p_fail": 0.04, "p_return": 0.2},
+}
+
+
+@cache
+def sampled(source: str, seed: int = 0) -> Table:
+    cluster = PRESETS[source].factory(**SOURCES[source])
+    return cluster.sample(ROUNDS, np.random.default_rng(seed)).table
+
+
+def made(name: str, **parameters: Any) -> tuple[Policy, Acceptance]:
+    named = POLICIES[name]
+    return named.make(**parameters), named.acceptance
+
+
+def run(
+    table: Table,
+    policy: Policy,
+    acceptance: Acceptance = SYNCHRONOUS,
+    late_finish: bool = False,
+    scale: float = 1.0,
+) -> Run:
+    return replay(
+        table,
+        policy,
+        late_finish=late_finish,
+        overhead=OVERHEAD * scale,
+        acceptance=acceptance,
+        micro=policy.micro,
+        sees_all=policy.sees_all,
+    )
+
+
+def scaled(table: Table, factor: float) -> Table:
+    return Table(table.seconds * factor, table.observed, table.names, table.nodes)
+
+
+def spread_out(table: Table) -> Table:
+    """Worker i becomes worker 3 i + 1; the columns between belong to nobody."""
+    n = 3 * table.workers + 1
+    seconds = np.full((table.rounds, n), np.nan)
+    nodes = np.full(n, -1)
+    seconds[:, 1::3], nodes[1::3] = table.seconds, table.nodes
+    observed = np.zeros(seconds.shape, dtype=np.bool_)
+    observed[:, 1::3] = table.observed
+    return Table(seconds, observed, tuple(range(n)), nodes)
+
+
+@pytest.mark.parametrize("late_finish", [False, True])
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", USUAL)
+def test_a_round_takes_between_one_and_all_of_those_who_are_there(
+    name: str, source: str, late_finish: bool
+) -> None:
+    table = sampled(source)
+    simulated = run(table, *made(name), late_finish)
+    assert simulated.rounds == ROUNDS
+    assert (simulated.counts >= 1).all()
+    assert (simulated.counts <= (~np.isnan(table.seconds)).sum(axis=1)).all()
+    assert (simulated.values <= simulated.counts).all()
+    assert (simulated.elapsed > 0.0).all()
+    assert not (simulated.accepted & ~table.observed).any()
+
+
+@pytest.mark.parametrize("late_finish", [False, True])
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", [*USUAL, *STALE])
+def test_the_unit_of_time_means_nothing(name: str, source: str, late_finish: bool) -> None:
+    table, (policy, acceptance) = sampled(source), made(name)
+    seconds = run(table, policy, acceptance, late_finish)
+    for power in (-9, 4):
+        factor = 2.0**power
+        others = run(scaled(table, factor), policy, acceptance, late_finish, scale=factor)
+        assert np.array_equal(others.accepted, seconds.accepted)
+        assert np.array_equal(others.elapsed, seconds.elapsed * factor)
+        assert np.array_equal(others.values, seconds.values)
+        assert np.array_equal(others.staleness, seconds.staleness)
+
+
+@pytest.mark.parametrize("late_finish", [False, True])
+@pytest.mark.parametrize("source", ["demo8", "nodes16", "fail-and-return"])
+@pytest.mark.parametrize("name", [*USUAL, *STALE])
+def test_gaps_between_ids_mean_nothing(name: str, source: str, late_finish: bool) -> None:
+    table, (policy, acceptance) = sampled(source), made(name)
+    one = run(table, policy, acceptance, late_finish)
+    other = run(spread_out(table), policy, acceptance, late_finish)
+    assert np.array_equal(other.accepted[:, 1::3], one.accepted)
+    assert other.accepted.sum() == one.accepted.sum()
+    assert np.array_equal(other.elapsed, one.elapsed)
+
+
+# Where several workers have the same claim, exploring goes by their ids.
+BY_NAME = {"trend": {"explore": False}, "stopping": {"explore": False}}
+
+
+@pytest.mark.parametrize("late_finish", [False, True])
+@pytest.mark.parametrize("source", ["demo8", "nodes16", "fixed-mix"])
+@pytest.mark.parametrize("name", [*USUAL, *STALE])
+def test_workers_that_change_places_change_places_in_what_is_accepted(
+    name: str, source: str, late_finish: bool
+) -> None:
+    table, (policy, acceptance) = sampled(source), made(name, **BY_NAME.get(name, {}))
+    assert len(np.unique(table.seconds)) == table.seconds.size, "without ties"
+    order = np.random.default_rng(1).permutation(table.workers)
+    moved = Table(table.seconds[:, order], table.observed, table.names, table.nodes[order])
+    one = run(table, policy, acceptance, late_finish)
+    other = run(moved, policy, acceptance, late_finish)
+    assert np.array_equal(other.accepted, one.accepted[:, order])
+    assert np.array_equal(other.elapsed, one.elapsed)
+
+
+@pytest.mark.parametrize("late_finish", [False, True])
+@pytest.mark.parametrize("name", [*USUAL, *STALE])
+def test_the_same_run_times_give_the_same_run(name: str, late_finish: bool) -> None:
+    table = sampled("nodes16", seed=3)
+    one, other = (run(table, *made(name), late_finish) for _ in range(2))
+    for field in ("elapsed", "counts", "values", "accepted", "idle", "staleness"):
+        assert np.array_equal(getattr(one, field), getattr(other, field)), field
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.integers(1, 6).flatmap(
+        lambda n: st.lists(st.lists(st.integers(1, 99), min_size=n, max_size=n), min_size=1, max_size=6)
+    ),
+    late_finish=st.booleans(),
+)
+def test_waiting_for_all_is_plain_synchronous_sgd(rows: list[list[int]], late_finish: bool) -> None:
+    seconds = np.array(rows, dtype=np.float64)
+    simulated = replay(
+        Table.dense(seconds), POLICIES["wait-all"].make(), late_finish=late_finish, overhead=0.5
+    )
+    assert np.array_equal(simulated.elapsed, seconds.max(axis=1))
+    assert simulated.accepted.all()
+    assert simulated.throughput() == seconds.size / (seconds.max(axis=1) + 0.5).sum()
+
+
+def test_policies_are_given_something_to_decide() -> None:
+    for name in USUAL:
+        shares = [
+            run(sampled(s), *made(name)).values.sum() / (~np.isnan(sampled(s).seconds)).sum() for s in SOURCES
+        ]
+        if name == "wait-all":
+            assert min(shares[:-1]) == 1.0
+        elif name != "backup":
+            assert min(shares) < 0.95, name
