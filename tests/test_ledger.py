@@ -157,6 +157,21 @@ def test_a_gradient_stays_used_when_its_worker_leaves_while_at_work_on_another()
     assert record.run_times.seconds.tolist() == [1.0, 2.5]
 
 
+def test_who_sits_out_will_not_come_and_has_no_gradient() -> None:
+    books = ledger(0, 1, 2, begun=False)
+    books.started(0, OPENED)
+    books.sit_out(1)
+    assert books.progress(1.0).gone.tolist() == [False, True, False]
+    books.lose(1, 12.0, since=None)
+    books.take(arrived(2.0, 0), 0)
+    assert not books.complete
+    books.sit_out(2)
+    assert books.complete
+    record = books.record(12.0, 0.0, set())
+    assert record.fates.tolist() == [Fate.USED, Fate.UNSTARTED, Fate.UNSTARTED]
+    assert record.run_times.workers.tolist() == [0]
+
+
 def test_what_came_to_an_end_is_told_with_its_run_time() -> None:
     books = ledger(0, 1, 2)
     books.take(arrived(1.0, 2, finite=False), 0)

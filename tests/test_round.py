@@ -77,6 +77,7 @@ class Says(Rule[None, Opening]):
     finish: tuple[int, ...] = ()
     deadline: float | None = None
     welcome: tuple[int, ...] = ()
+    idle: tuple[int, ...] = ()
     openings: list[Opening] = field(default_factory=list)
     asked: list[tuple[float, int]] = field(default_factory=list)
 
@@ -99,6 +100,9 @@ class Says(Rule[None, Opening]):
 
     def welcome_stale(self, plan: Opening) -> IntArray:
         return np.array(self.welcome, dtype=np.int64)
+
+    def worth_starting(self, plan: Opening, position: int, elapsed: float) -> bool:
+        return int(plan.roster.workers[position]) not in self.idle
 
 
 def rounds(
@@ -420,6 +424,53 @@ def test_a_worker_that_began_at_the_very_close_teaches_nothing() -> None:
     machine.late_finish = False
     machine.handle(arrived(2.0, 0, version=1, run_time=1.0))
     assert heard(machine)[-1] == (False, {0: (1.0, True)})
+
+
+# Workers that sit a round out.
+
+
+def test_a_worker_that_comes_free_too_late_sits_out_and_begins_with_the_next_round() -> None:
+    rule = Says(lambda p: Close() if p.count == 2 else Wait(count=2), idle=(2,))
+    machine = rounds(rule, n=3, late_finish=True)
+    play(machine, arrived(1.0, 0), arrived(1.0, 1), Applied(1.0, 1))
+    assert machine.handle(arrived(1.5, 2)) == [Settle(2, 0, Fate.LATE, 1.5)]
+    assert machine.handle(arrived(1.75, 2, version=1)) == []
+    record = closing(play(machine, arrived(2.0, 0, version=1), arrived(2.0, 1, version=1))).record
+    assert record.fates.tolist() == [Fate.USED, Fate.USED, Fate.UNSTARTED]
+    assert machine.handle(Applied(2.0, 2)) == [OpenRound(2, (0, 1, 2))]
+
+
+def test_a_round_closes_once_all_others_sit_out() -> None:
+    goal = [1]
+    rule = Says(lambda p: Close() if p.count >= goal[0] else Wait(count=goal[0]), idle=(1, 2))
+    machine = rounds(rule, n=3, late_finish=True)
+    play(machine, arrived(1.0, 0))
+    goal[0] = 3
+    play(machine, Applied(1.0, 1), arrived(2.0, 0, version=1))
+    assert machine.handle(arrived(2.25, 1)) == [Settle(1, 0, Fate.LATE, 2.25)]
+    settled, close = machine.handle(arrived(2.5, 2))
+    assert settled == Settle(2, 0, Fate.LATE, 2.5)
+    assert isinstance(close, CloseRound)
+    assert who(close) == [0]
+
+
+def test_when_nobody_came_and_the_rest_sit_out_the_same_version_is_tried_again_with_them() -> None:
+    rule = Says(lambda p: Close() if p.count else Wait(count=1), idle=(1, 2))
+    machine = rounds(rule, n=3, late_finish=True)
+    play(machine, arrived(1.0, 0), Applied(1.0, 1), Left(1.5, 0), arrived(2.0, 1))
+    assert machine.handle(arrived(2.5, 2)) == [
+        Settle(2, 0, Fate.LATE, 2.5),
+        Settle(0, 1, Fate.LOST, 0.5),
+        OpenRound(1, (1, 2)),
+    ]
+
+
+def test_nobody_sits_out_where_older_work_counts() -> None:
+    rule = Says(lambda p: Close() if p.count else Wait(count=1), idle=(1,))
+    machine = rounds(rule, n=2, acceptance=bounded_stale(1))
+    for version in range(2):
+        play(machine, arrived(version + 1.0, 0, version=version), Applied(version + 1.0, version + 1))
+    assert machine.handle(arrived(2.5, 1)) == [Settle(1, 0, Fate.LATE, 2.5), StartWork(1, 2)]
 
 
 # Workers that leave.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated, NoReturn
 
 import typer
@@ -38,8 +41,11 @@ BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line. What a user can mend is said in one sentence on standard error, without a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a letter is no reason to fail.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app(args=arguments, standalone_mode=True)
+        app(args=arguments, prog_name="tailcut", standalone_mode=True)
     except TailcutError as error:
         _fail(str(error), BAD_INPUT if isinstance(error, InputError) else FAILED)
     except KeyboardInterrupt:
@@ -48,6 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # The reader of our output has gone (as with `| head`); leave quietly and keep Python from complaining.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
+    except OSError as error:
+        _fail(f"The output cannot be written ({error.strerror}). Send it to another file.", FAILED)
+    except MemoryError:
+        _fail("There is not enough memory. Take fewer rounds or workers.", FAILED)
     sys.exit(0)
 
 
@@ -87,13 +97,16 @@ def compare_command(
     total = sum(steps(one, entrants, setting) for one in opened)
     done: list[SourceFacts] = []
     console = Console()
-    interrupted = False
+    ended: KeyboardInterrupt | InputError | None = None
     with _progress(total) as advance:
         try:
             for one in opened:
                 done.append(compare(one, entrants, setting, lambda what, one=one: advance(one, what)))  # type: ignore[misc]
-        except KeyboardInterrupt:
-            interrupted = True
+        except (KeyboardInterrupt, InputError) as reason:
+            # What was finished may have taken hours: show it first.
+            ended = reason
+    if isinstance(ended, InputError) and not done:
+        raise ended
     comparison = Comparison(_command(), tuple(done))
     if as_json_flag:
         print(json.dumps(as_json(comparison), indent=1, allow_nan=False))
@@ -104,7 +117,9 @@ def compare_command(
     if report is not None and done:
         write_page(comparison, report)
         print(f"Page: {report.resolve()}", file=sys.stderr if as_json_flag else sys.stdout)
-    if interrupted:
+    if isinstance(ended, InputError):
+        raise ended
+    if ended is not None:
         _fail(
             f"Interrupted after {len(done)} of {len(opened)} sources; what was finished is shown.",
             INTERRUPTED,
@@ -151,15 +166,15 @@ def _setting(
     if warmup is not None:
         _at_least("warmup", warmup, 0)
     if late not in ("abandon", "finish"):
-        raise ParameterError(f"--late must be abandon or finish, but got {late!r}.")
+        raise ParameterError(f"--late must be abandon or finish, but got {late!r}. Try --late abandon.")
     if overhead is not None and not 0.0 <= overhead < float("inf"):
-        raise ParameterError(f"--overhead must be 0 or more seconds, but got {overhead}.")
+        raise ParameterError(f"--overhead must be 0 or more seconds, but got {overhead}. Try --overhead 0.")
     return Setting(late == "finish", overhead, warmup, seeds, rounds)
 
 
 def _at_least(name: str, value: int, least: int) -> None:
     if value < least:
-        raise ParameterError(f"--{name} must be at least {least}, but got {value}.")
+        raise ParameterError(f"--{name} must be at least {least}, but got {value}. Try --{name} {least}.")
 
 
 def _policy_specs(policies: str | None) -> list[str]:
@@ -176,13 +191,21 @@ def _policy_specs(policies: str | None) -> list[str]:
 
 def _check_writable(path: Path) -> None:
     """Find out before the work, not after it, that its outcome cannot be written."""
+    import_module("tailcut.report.draw")  # It says so itself if the extra is missing.
     folder = path.resolve().parent
-    if path.is_dir():
-        raise ParameterError(f"--report {path} is a folder. Name a file in it, such as {path / 'page.html'}.")
-    if not folder.is_dir():
-        raise ParameterError(f"--report {path}: the folder {folder} does not exist. Create it first.")
-    if not os.access(folder, os.W_OK):
-        raise ParameterError(f"--report {path}: the folder {folder} cannot be written to. Choose another.")
+    try:
+        if path.is_dir():
+            raise ParameterError(
+                f"--report {path} is a folder. Name a file in it, such as {path / 'page.html'}."
+            )
+        if not folder.is_dir():
+            raise ParameterError(f"--report {path}: the folder {folder} does not exist. Create it first.")
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ParameterError(
+            f"--report {path} cannot be written ({error.strerror}). Name a file in another folder."
+        ) from error
 
 
 def _command() -> str:
@@ -212,7 +235,10 @@ class _Advance:
 @contextmanager
 def _progress(total: int) -> Iterator[_Advance]:
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    # Where nobody watches it would leave an empty line.
+    off = not console.is_interactive
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=off) as progress:
         yield _Advance(progress, total)
 
 

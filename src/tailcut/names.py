@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import types
 import typing
 import warnings
@@ -24,6 +25,7 @@ from tailcut.study.source import Recorded, Sampled, Source
 from tailcut.traces import read_table
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+WANTED = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def policies() -> Mapping[str, NamedPolicy]:
@@ -43,69 +45,80 @@ def entrant(spec: str) -> Entrant:
         >>> entrant("backup:b=4").policy.rule
         Backup(b=4, c=None, share=None)
     """
-    name, texts = _split(spec)
+    name, *parts = spec.split(":")
     known = policies()
     if name not in known:
         raise UnknownNameError("policy", name, known)
     named = known[name]
-    return Entrant(spec, named.make(**_arguments(spec, named.make, texts)), named.acceptance)
+    return Entrant(spec, named.make(**_arguments(spec, named.make, parts)), named.acceptance)
 
 
 def source(spec: str) -> Source:
     """The cluster or file that a text stands for; a name of a cluster goes before a file of that name.
 
+    A file whose path only begins like a cluster with parameters is a file.
+
     Example:
         >>> source("demo8").draw(seed=0, rounds=10).table.workers
         8
     """
-    name, texts = _split(spec)
+    name, *parts = spec.split(":")
     known = clusters()
-    if name in known:
+    if name in known and not (parts and _exists(spec)):
         preset = known[name]
-        cluster = preset.factory(**_arguments(spec, preset.factory, texts))
-        return Sampled(spec, preset.about, cluster, preset.rounds)
-    if not Path(spec).exists() and "." not in Path(spec).name and "/" not in spec:
+        cluster = preset.factory(**_arguments(spec, preset.factory, parts))
+        changed = f"; here with {', '.join(parts)}" if parts else ""
+        return Sampled(spec, preset.about + changed, cluster, preset.rounds)
+    if not spec or not (_exists(spec) or "." in Path(spec).name or "/" in spec):
         raise UnknownNameError("source (neither a file nor a cluster)", spec, known)
     table = read_table(Path(spec))
     return Recorded(spec, f"recorded run times, {table.rounds} rounds of {table.workers} workers", table)
 
 
-def _split(spec: str) -> tuple[str, dict[str, str]]:
-    name, *parts = spec.split(":")
-    texts: dict[str, str] = {}
-    for part in parts:
-        key, equals, value = part.partition("=")
-        if not (key and equals and value):
-            # A path may hold colons; the caller falls back to reading it as a file.
-            return spec, {}
-        if key in texts:
-            raise ParameterError(f"{key} is given twice in {spec!r}. Give it once.")
-        texts[key] = value
-    return name, texts
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # Too long for a name, say.
+        return False
 
 
-def _arguments(spec: str, factory: Callable[..., Any], texts: dict[str, str]) -> dict[str, Any]:
-    """Turn the texts into the types the factory declares."""
+def _arguments(spec: str, factory: Callable[..., Any], parts: list[str]) -> dict[str, Any]:
+    """Turn each `key=value` into the type the factory declares."""
     parameters = inspect.signature(factory).parameters
     hints = typing.get_type_hints(factory.func if isinstance(factory, functools.partial) else factory)
-    for key in texts:
+    values: dict[str, Any] = {}
+    for part in parts:
+        key, _, text = part.partition("=")
+        if not (key and text):
+            raise ParameterError(
+                f"{part!r} in {spec!r} has no value. Write name:key=value, or the name alone."
+            )
         if key not in parameters:
             raise UnknownNameError(f"parameter of {spec.split(':')[0]}", key, parameters)
-    return {key: _value(spec, key, text, hints.get(key, str)) for key, text in texts.items()}
+        if key in values:
+            raise ParameterError(f"{key} is given twice in {spec!r}. Give it once.")
+        default = parameters[key].default
+        # Without a hint the default shows what is meant.
+        hint = hints.get(key, str if default is None else type(default))
+        values[key] = _value(spec, key, text, hint, default)
+    return values
 
 
-def _value(spec: str, key: str, text: str, hint: Any) -> Any:
-    kinds = [k for k in typing.get_args(hint) or (hint,) if k is not types.NoneType]
-    if text.lower() == "none" and types.NoneType in typing.get_args(hint):
+def _value(spec: str, key: str, text: str, hint: Any, default: object) -> Any:
+    choices = typing.get_args(hint) or (hint,)
+    if text.lower() == "none" and types.NoneType in choices:
         return None
-    for kind in (bool, int, float, str):
-        if kind in kinds:
-            try:
-                return _boolean(text) if kind is bool else kind(text)
-            except ValueError:
-                continue
-    wanted = " or ".join(k.__name__ for k in kinds)
-    raise ParameterError(f"{key} in {spec!r} must be {wanted}, but got {text!r}.")
+    if text in choices:  # One of a few words.
+        return text
+    kinds = [kind for kind in (bool, int, float, str) if kind in choices]
+    for kind in kinds:
+        try:
+            return _READERS[kind](text)
+        except ValueError:
+            continue
+    wanted = " or ".join(WANTED[kind] for kind in kinds) or f"one of {', '.join(map(str, choices))}"
+    example = default if default is not None else 4 if int in kinds else 0.5
+    raise ParameterError(f"{key} in {spec!r} must be {wanted}, but got {text!r}. Write {key}={example}, say.")
 
 
 def _boolean(text: str) -> bool:
@@ -114,6 +127,16 @@ def _boolean(text: str) -> bool:
     if text.lower() in FALSE:
         return False
     raise ValueError(text)
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if math.isnan(number):
+        raise ValueError(text)
+    return number
+
+
+_READERS: dict[type, Callable[[str], Any]] = {bool: _boolean, int: int, float: _number, str: str}
 
 
 def _plugged_in(group: str, kind: type) -> dict[str, Any]:
@@ -127,4 +150,7 @@ def _plugged_in(group: str, kind: type) -> dict[str, Any]:
             continue
         if isinstance(loaded, kind):
             found[point.name] = loaded
+        else:
+            what = f"a {kind.__name__}, but is {loaded!r}"
+            warnings.warn(f"Plug-in {point.name!r} of {group} must be {what}.", stacklevel=2)
     return found

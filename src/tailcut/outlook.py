@@ -81,6 +81,15 @@ class Outlook:
         spread = self._variance(ahead, inverse, overdue, out, odds) if variance else np.zeros(len(moments))
         return Future(moments, expected, spread, waiting)
 
+    def surprise(self, begin: Seconds, end: Seconds, arrivals: FloatArray) -> float:
+        """−log P(nobody comes in (begin, end]) given who was in at `begin`: what a silence that long is worth."""
+        out = np.isinf(arrivals)
+        now, then = self._curve_at(begin), self._curve_at(end)
+        odds = self._reweighted(now, arrivals, out)
+        silent = np.where(out, np.log(np.maximum(then, TINY)) - np.log(np.maximum(now, TINY)), 0.0)
+        by_group = (silent @ self._membership).T
+        return -float(np.log(np.maximum((odds * np.exp(by_group)).sum(axis=1), TINY)).sum())
+
     def chance(self, position: int, seconds: Seconds) -> float:
         """Probability that new work of the worker at `position` takes at most `seconds`."""
         at = int(np.searchsorted(self.times, seconds, side="right")) - 1
@@ -88,6 +97,11 @@ class Outlook:
             return 0.0
         odds = self._weights[self._groups[position]]
         return float(1.0 - odds @ self._fresh[:, position, at])
+
+    def _curve_at(self, elapsed: Seconds) -> FloatArray:
+        """`(scenarios, n)` survival at any moment; after the last grid time it stays as it is."""
+        start = int(np.searchsorted(self.times, elapsed, side="right"))
+        return self._survival[:, :, -1] if start == len(self.times) else self._at(elapsed, start)
 
     def _at(self, elapsed: Seconds, start: int) -> FloatArray:
         """`(scenarios, n)` survival at `elapsed`, which lies before grid time `start`."""

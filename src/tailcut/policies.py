@@ -43,7 +43,7 @@ class NamedPolicy:
     @property
     def about(self) -> str:
         """One line."""
-        return (self.make.__doc__ or "").strip().splitlines()[0]
+        return (self.make.__doc__ or "").strip().partition("\n")[0]
 
 
 def wait_all() -> Policy:
@@ -126,12 +126,19 @@ def asynchronous() -> Policy:
 
 def _wrapped(rule: Rule[Any, Any], floor: int, explore: bool, fair: int, how: str) -> Rule[Any, Any]:
     """Exploration, then a floor, then fairness, from the inside out."""
+    if floor < 1:
+        raise ParameterError(f"floor must be at least 1, but got {floor}. Give 1 to ask for nothing.")
+    if fair < 0:
+        raise ParameterError(f"fair must be 0 or more rounds, but got {fair}. Give 0 to ask for nothing.")
+    if how not in ("wait", "stale"):
+        raise ParameterError(
+            f"how must be 'wait' or 'stale', but got {how!r}. Give 'wait' for fresh gradients."
+        )
     if explore:
         rule = Explore(rule)
     if floor > 1:
         rule = Floor(rule, least=floor)
     if fair:
-        # Fair itself refuses any other word.
         rule = Fair(rule, most_rounds=fair, how=cast(Literal["wait", "stale"], how))
     return rule
 
@@ -139,7 +146,8 @@ def _wrapped(rule: Rule[Any, Any], floor: int, explore: bool, fair: int, how: st
 def _sees_all(see: str) -> bool:
     if see not in ("all", "closed"):
         raise ParameterError(
-            f"see must be 'all' (every run time, late ones too) or 'closed' (what a cut round shows), but got {see!r}."
+            f"see must be 'all' (every run time, late ones too) or 'closed' (what a cut round shows), but got {see!r}. "
+            "Try see=all."
         )
     return see == "all"
 

@@ -19,9 +19,20 @@ from tailcut.events import Arrived, CloseRound, Command, Event, Joined, Left, Op
 from tailcut.forecast import Forecaster, NoForecast
 from tailcut.policies import POLICIES
 from tailcut.policy import Policy
-from tailcut.rules import Backup, Deadline, MicroDeadline, Rule, WaitAll
+from tailcut.rules import Backup, Deadline, MicroDeadline, Opening, Rule, WaitAll
 from tailcut.table import Table
-from tailcut.types import Fate, FloatArray, Forecast, Roster, RoundRecord, RunTimes
+from tailcut.types import (
+    Close,
+    Decision,
+    Fate,
+    FloatArray,
+    Forecast,
+    Progress,
+    Roster,
+    RoundRecord,
+    RunTimes,
+    Wait,
+)
 
 NAN = np.nan
 
@@ -361,6 +372,36 @@ def test_every_policy_runs_where_workers_fail_and_return(name: str, late_finish:
         assert not (run.accepted & ~source.observed).any(), "what never came is never accepted"
         assert np.array_equal(run.accepted.sum(axis=1), run.counts)
     assert any(isinstance(event, Left) for event in log.events)
+    clock = log.records[-1].opened + log.records[-1].elapsed
+    assert run.elapsed.sum() + 0.05 * (run.rounds - 1) == pytest.approx(clock, rel=1e-9), "no second is lost"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FirstComeAndNobodyLate(Rule[None, None]):
+    """Takes one gradient; who comes free in mid-round sits out."""
+
+    def start(self) -> None:
+        pass
+
+    def plan(self, memory: None, opening: Opening) -> None:
+        pass
+
+    def decide(self, plan: None, progress: Progress) -> Decision:
+        return Close() if progress.count else Wait(count=1)
+
+    def worth_starting(self, plan: None, position: int, elapsed: float) -> bool:
+        return False
+
+
+def test_seconds_of_a_round_that_had_to_be_tried_again_are_counted() -> None:
+    source = table([1.0, 3.0, 4.0], [0.5, 2.0, 2.0], lost=((1, 0),))
+    run, log = Log.of(source, fixed(FirstComeAndNobodyLate()), late_finish=True)
+    # Round 1 opens at 1. Worker 0 is gone at 1.5; worker 1 is free at 3, worker 2 at 4, and both sit out. With
+    # nobody left the round is tried again at 4, by those two, and closes at 6.
+    assert log.events[-1].now == 6.0
+    assert run.elapsed.tolist() == [1.0, 5.0]
+    assert run.accepted.tolist() == [[True, False, False], [False, True, False]]
 
 
 # Where rounds mean nothing to a worker.

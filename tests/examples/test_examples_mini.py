@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import math
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -21,9 +22,12 @@ from tailcut.likelihood import kaplan_meier
 from tailcut.outlook import Outlook
 from tailcut.policy import Policy
 from tailcut.rules import Backup, Opening, Rule, Stopping, WaitAll
+from tailcut.rules.calibration import Calibration
 from tailcut.table import Table
 from tailcut.types import Close, FloatArray, Forecast, Progress, Roster, RunTimes, Wait
 
+# Looks at every arrival, and takes the forecast at its word, as mini does.
+STOPPING = Stopping(skip=0.0, calibration=Calibration(sigmas=math.inf))
 MINI = Path(__file__).parents[2] / "examples" / "mini.py"
 
 
@@ -179,7 +183,7 @@ def test_what_the_future_holds_is_what_the_library_s_outlook_says(mini: ModuleTy
 def test_price_and_decisions_are_those_of_the_library_s_rule(
     mini: ModuleType, n: int, overhead: float
 ) -> None:
-    rule = Stopping(skip=0.0)
+    rule = STOPPING
     for name, times, survival in curves(n):
         forecast = Forecast.independent(np.arange(n), times, survival)
         plan = rule.plan(rule.start(), Opening(Roster.of(n), forecast, overhead))
@@ -204,7 +208,7 @@ def test_stopping_closes_as_the_library_does_with_the_same_forecast(
     mini: ModuleType, overhead: float, sees_all: bool
 ) -> None:
     for name, table in tables(mini).items():
-        run = library(table, Stopping(skip=0.0), overhead, sees_all)
+        run = library(table, STOPPING, overhead, sees_all)
         elapsed, counts = mini.replay(table, mini.stopping, overhead, sees_all)
         np.testing.assert_allclose(elapsed, run.elapsed, rtol=1e-12, err_msg=name)
         assert counts.tolist() == run.counts.tolist(), name

@@ -11,6 +11,7 @@ from tailcut.errors import ParameterError
 from tailcut.objective import Count, Objective
 from tailcut.outlook import Outlook
 from tailcut.rules.base import Opening, Rule
+from tailcut.rules.calibration import Calibration, Correction, Checks
 from tailcut.rules.patience import Patience, PatienceMemory
 from tailcut.types import Close, Decision, Progress, RoundRecord, Seconds, Wait
 
@@ -18,6 +19,14 @@ LIKELY = 0.5
 """Chance of being done by the close from which on a worker that comes free in mid-round still begins."""
 WORTH = 1e-9
 """Gain, in gradients, below which waiting is not worth a decision."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoppingMemory:
+    """What is known of θ and of the forecasts' worth."""
+
+    patience: PatienceMemory
+    tested: Checks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,17 +38,19 @@ class StoppingPlan:
         price: what a second costs, in value.
         horizon: seconds after the opening at which the round is likely to close.
         patience: the θ in the price.
+        correction: of the expected arrivals.
     """
 
     outlook: Outlook | None
     price: float
     horizon: Seconds
     patience: float
+    correction: Correction
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Stopping(Rule[PatienceMemory, StoppingPlan]):
+class Stopping(Rule[StoppingMemory, StoppingPlan]):
     """Wait while some moment d has a positive gain; the best d is the wake-up.
 
     The gain of waiting from `elapsed` until d, with j gradients in, is
@@ -55,6 +66,7 @@ class Stopping(Rule[PatienceMemory, StoppingPlan]):
         objective: what gradients are worth.
         skip: share of the arrivals expected until the wake-up after which to look again; 0 looks at every arrival.
         patience: the choice of θ, used where late workers finish.
+        calibration: scales expected arrivals where they are wrong beyond doubt.
 
     Example:
         >>> rule = Stopping()
@@ -63,6 +75,7 @@ class Stopping(Rule[PatienceMemory, StoppingPlan]):
     objective: Objective = field(default_factory=Count)
     skip: float = 0.5
     patience: Patience = field(default_factory=Patience)
+    calibration: Calibration = field(default_factory=Calibration)
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.skip < 1.0:
@@ -70,22 +83,23 @@ class Stopping(Rule[PatienceMemory, StoppingPlan]):
                 f"skip must be in [0, 1), but got {self.skip}. Use 0 to look at every arrival."
             )
 
-    def start(self) -> PatienceMemory:
-        """No θ has been tried."""
-        return self.patience.start()
+    def start(self) -> StoppingMemory:
+        """No θ has been tried, no forecast tested."""
+        return StoppingMemory(self.patience.start(), self.calibration.start())
 
-    def plan(self, memory: PatienceMemory, opening: Opening) -> StoppingPlan:
+    def plan(self, memory: StoppingMemory, opening: Opening) -> StoppingPlan:
         """Work out the price of a second from this round's own forecast."""
-        theta = self.patience.choice(memory) if opening.late_finish else 1.0
+        theta = self.patience.choice(memory.patience) if opening.late_finish else 1.0
+        correction = self.calibration.correction(memory.tested)
         if opening.forecast is None:
-            return StoppingPlan(None, 0.0, 0.0, theta)
+            return StoppingPlan(None, 0.0, 0.0, theta, correction)
         outlook = Outlook(opening.forecast)
         n = len(opening.roster)
         ahead = outlook.future(0.0, np.full(n, np.inf), np.zeros(n, np.bool_), self.objective.needs_variance)
         value = self.objective.expected(ahead.arrivals, ahead.variance)
         rates = value / (ahead.waiting + opening.overhead)
         best = int(np.argmax(rates))
-        return StoppingPlan(outlook, theta * float(rates[best]), float(ahead.times[best]), theta)
+        return StoppingPlan(outlook, theta * float(rates[best]), float(ahead.times[best]), theta, correction)
 
     def decide(self, plan: StoppingPlan, progress: Progress) -> Decision:
         """Wait until the moment of the largest gain, or close if none has any."""
@@ -96,23 +110,28 @@ class Stopping(Rule[PatienceMemory, StoppingPlan]):
         )
         if len(ahead.times) == 0:
             return self._give_up(progress)
+        out = int(np.count_nonzero(np.isinf(progress.arrivals) & ~progress.gone))
+        coming = plan.correction.applied(ahead.arrivals, ahead.times - progress.elapsed, out)
         have = np.array([float(progress.count)])
-        value = self.objective.expected(have + ahead.arrivals, ahead.variance) - self.objective.value(have)
+        value = self.objective.expected(have + coming, ahead.variance) - self.objective.value(have)
         gain = value - plan.price * ahead.waiting
         best = int(np.argmax(gain))
         # At the opening no gain is positive without overhead, by the very choice of the price: one must begin.
         if gain[best] <= WORTH and progress.elapsed > 0.0:
             return self._give_up(progress)
-        look = progress.count + max(1, int(self.skip * ahead.arrivals[best]))
+        look = progress.count + max(1, int(self.skip * coming[best]))
         return Wait(count=look, until=float(ahead.times[best]))
 
     def worth_starting(self, plan: StoppingPlan, position: int, elapsed: Seconds) -> bool:
         """Only if the work is likely done by the close; otherwise it would make the worker late once more."""
         return plan.outlook is None or plan.outlook.chance(position, plan.horizon - elapsed) >= LIKELY
 
-    def learn(self, memory: PatienceMemory, plan: StoppingPlan, record: RoundRecord) -> PatienceMemory:
-        """Credit the θ that was used with what the round brought."""
-        return self.patience.learn(memory, plan.patience, record)
+    def learn(self, memory: StoppingMemory, plan: StoppingPlan, record: RoundRecord) -> StoppingMemory:
+        """Credit the θ that was used with what the round brought, and test the forecast on it."""
+        patience = self.patience.learn(memory.patience, plan.patience, record)
+        if plan.outlook is None:
+            return StoppingMemory(patience, memory.tested)
+        return StoppingMemory(patience, self.calibration.learn(memory.tested, plan.outlook, record))
 
     def _give_up(self, progress: Progress) -> Decision:
         """A round needs one gradient at least."""

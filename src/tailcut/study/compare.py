@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from tailcut.bounds import best_deadline, best_static, clairvoyant, clairvoyant_whole
 from tailcut.engines.simulated import Run
+from tailcut.errors import ParameterError
 from tailcut.forecast import NoForecast, Truth
 from tailcut.policy import Policy
 from tailcut.rules import Stopping, WaitAll
@@ -16,6 +18,7 @@ from tailcut.study.contest import Entrant, Outcome, contest
 from tailcut.study.facts import Kind, PolicyFacts, SourceFacts, Spread
 from tailcut.study.metrics import acceptance_by_decile, least_served
 from tailcut.study.notes import notes_on
+from tailcut.study.playable import refuse_unplayable
 from tailcut.study.source import Draw, Source
 from tailcut.types import FloatArray, Seconds
 
@@ -50,16 +53,23 @@ class Setting:
 
     def warmup_of(self, rounds: int) -> int:
         """Rounds to leave out of a run of `rounds`."""
-        return min(MOST_WARMUP, rounds // 10) if self.warmup is None else min(self.warmup, rounds - 1)
+        if self.warmup is None:
+            return min(MOST_WARMUP, rounds // 10)
+        if self.warmup >= rounds:
+            raise ParameterError(
+                f"warmup must leave at least one of the {rounds} rounds, but got {self.warmup}. Try --warmup 0."
+            )
+        return self.warmup
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seed:
-    """All outcomes on one sample, bounds included, in the order they are shown."""
+    """All outcomes on one sample, bounds included, in the order they are shown; and how plain waiting idles."""
 
     draw: Draw
     outcomes: dict[str, Outcome]
     rushed: float
+    idle_before: float
 
 
 def compare(
@@ -82,9 +92,6 @@ def compare(
     ]
     first = seeds[0]
     skip = setting.warmup_of(first.draw.table.rounds)
-    waiting = contest(
-        first.draw.table, _wait_all(), late_finish=setting.late_finish, overhead=first.draw.overhead
-    )
     kinds = {entrant.name: _kind(entrant) for entrant in entrants}
     policies = tuple(_policy_facts(name, kinds.get(name, "bound"), seeds, skip) for name in first.outcomes)
     facts = SourceFacts(
@@ -96,7 +103,7 @@ def compare(
         seeds=len(seeds),
         late="finish" if setting.late_finish else "abandon",
         overhead=first.draw.overhead,
-        idle_before=waiting.run.idle_share(skip),
+        idle_before=_mean([seed.idle_before for seed in seeds]),
         policies=policies,
         notes=(),
         seconds=first.draw.table.seconds,
@@ -118,6 +125,7 @@ def _one_seed(
     overhead = draw.overhead if setting.overhead is None else setting.overhead
     draw = draw.with_overhead(overhead)
     table, skip = draw.table, setting.warmup_of(draw.table.rounds)
+    refuse_unplayable(table, overhead)
     outcomes: dict[str, Outcome] = {}
 
     def keep(name: str, outcome: Outcome) -> None:
@@ -134,7 +142,8 @@ def _one_seed(
     keep(WHOLE, _untimed(whole.run))
     keep(STATIC, _untimed(best_static(table, overhead, setting.late_finish, skip).run))
     keep(DEADLINE, _untimed(best_deadline(table, overhead, setting.late_finish, skip).run))
-    return _Seed(draw, outcomes, whole.rushed)
+    waiting = contest(table, _wait_all(), late_finish=setting.late_finish, overhead=overhead)
+    return _Seed(draw, outcomes, whole.rushed, waiting.run.idle_share(skip))
 
 
 def _untimed(run: Run) -> Outcome:
@@ -153,7 +162,8 @@ def _policy_facts(name: str, kind: Kind, seeds: list[_Seed], skip: int) -> Polic
     def share_of(bound: str, leave_out: int = skip) -> Spread:
         return Spread.over(
             [
-                seed.outcomes[name].run.throughput(leave_out) / seed.outcomes[bound].run.throughput(leave_out)
+                _after(seed.outcomes[name].run, leave_out, Run.throughput)
+                / seed.outcomes[bound].run.throughput(leave_out)
                 for seed in seeds
             ]
         )
@@ -164,20 +174,29 @@ def _policy_facts(name: str, kind: Kind, seeds: list[_Seed], skip: int) -> Polic
     return PolicyFacts(
         policy=name,
         kind=kind,
-        throughput=Spread.over([outcome.run.throughput(skip) for outcome in outcomes]),
+        throughput=Spread.over([_after(outcome.run, skip, Run.throughput) for outcome in outcomes]),
         of_clairvoyant=share_of(CLAIRVOYANT),
         of_clairvoyant_all=share_of(CLAIRVOYANT, 0),
         of_informed=share_of(INFORMED) if INFORMED in seeds[0].outcomes else None,
         of_best_static=share_of(STATIC),
         of_best_deadline=share_of(DEADLINE),
-        mean_cutoff=_mean([float(outcome.run.values[skip:].mean()) for outcome in outcomes]),
-        idle=_mean([outcome.run.idle_share(skip) for outcome in outcomes]),
+        mean_cutoff=_mean([_after(outcome.run, skip, _mean_value) for outcome in outcomes]),
+        idle=_mean([_after(outcome.run, skip, Run.idle_share) for outcome in outcomes]),
         least_served=_mean([least_served(seed.outcomes[name].run, seed.draw.table, skip) for seed in seeds]),
         deciles=tuple(_mean_deciles(name, seeds, skip).tolist()),
         decision_ms_p50=float(np.quantile(costs, 0.5)) if len(costs) else None,
         decision_ms_p99=float(np.quantile(costs, 0.99)) if len(costs) else None,
         round_ms=_mean(timed) if timed else None,
     )
+
+
+def _after(run: Run, skip: int, figure: Callable[[Run, int], float]) -> float:
+    """A figure of the rounds after the first `skip`; NaN where the work of the table was used up before."""
+    return figure(run, skip) if run.rounds > skip else math.nan
+
+
+def _mean_value(run: Run, skip: int) -> float:
+    return float(run.values[skip:].mean())
 
 
 def _mean(values: list[float]) -> float:

@@ -25,10 +25,13 @@ def least_served(run: Run, table: Table, skip: int) -> float:
 def acceptance_by_decile(run: Run, table: Table, skip: int) -> FloatArray:
     """`(10,)` share of gradients accepted, by decile of their run time from fastest to slowest.
 
-    Equal run times are spread evenly over the deciles they span by their place in the table.
+    Equal run times are spread evenly over the deciles they span by their place in the table. With fewer than
+    ten gradients the last deciles are NaN.
     """
     seen = table.observed[skip : run.rounds]
     seconds = table.seconds[skip : run.rounds][seen]
     accepted = run.accepted[skip:][seen]
     order = np.argsort(seconds, kind="stable")
-    return np.array([part.mean() if len(part) else 0.0 for part in np.array_split(accepted[order], DECILES)])
+    return np.array(
+        [part.mean() if len(part) else np.nan for part in np.array_split(accepted[order], DECILES)]
+    )

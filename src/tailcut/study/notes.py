@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -57,13 +58,21 @@ def _about_bounds(facts: SourceFacts, rushed: float) -> list[str]:
 
 
 def _about_others(facts: SourceFacts) -> list[str]:
-    others = ", ".join(p.policy for p in facts.policies if p.kind == "other")
+    others = [p for p in facts.policies if p.kind == "other"]
     if not others:
         return []
-    return [
-        f"Not comparable with the rest: {others}. Parts of gradients (micro-batches) or stale gradients are counted "
+    names = ", ".join(p.policy for p in others)
+    notes = [
+        f"Not comparable with the rest: {names}. Parts of gradients (micro-batches) or stale gradients are counted "
         "there as if they were whole and fresh, which the bounds are not allowed to do."
     ]
+    ended = ", ".join(p.policy for p in others if math.isnan(p.throughput.mean))
+    if ended:
+        notes.append(
+            f"No figures for {ended}: a fast worker had used up its run times before the first {facts.warmup} rounds "
+            "and one more were over."
+        )
+    return notes
 
 
 def _about_bias(facts: SourceFacts) -> list[str]:

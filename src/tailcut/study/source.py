@@ -12,6 +12,7 @@ import numpy as np
 from tailcut.clusters.base import Cluster
 from tailcut.errors import ParameterError
 from tailcut.table import Table
+from tailcut.traces.limits import MAX_CELLS
 from tailcut.types import FloatArray, Forecast, Seconds
 
 
@@ -94,6 +95,13 @@ class Sampled(Source):
     cluster: Cluster
     rounds: int
 
+    def __post_init__(self) -> None:
+        if self.cluster.workers < 2:
+            raise ParameterError(
+                f"{self.name} must have at least 2 workers, but got {self.cluster.workers}: with one there is nobody "
+                "to wait for. Give n=2 or more."
+            )
+
     @property
     def has_law(self) -> bool:
         """Always."""
@@ -108,5 +116,13 @@ class Sampled(Source):
         length = self.rounds if rounds is None else rounds
         if length < 2:
             raise ParameterError(f"rounds must be at least 2, but got {length}. Try --rounds 500.")
-        sample = self.cluster.sample(length, np.random.default_rng(seed))
-        return Draw(sample.table, self.cluster.overhead, self.cluster.law, sample.hidden)
+        if length * self.cluster.workers > MAX_CELLS:
+            raise ParameterError(
+                f"{length:,} rounds of {self.cluster.workers:,} workers of {self.name} are too many: a table holds "
+                f"at most {MAX_CELLS:,} cells. Take fewer."
+            )
+        # Run times beyond all numbers are refused in a sentence by whoever uses them.
+        with np.errstate(over="ignore"):
+            sample = self.cluster.sample(length, np.random.default_rng(seed))
+        table = replace(sample.table, source=self.name)
+        return Draw(table, self.cluster.overhead, self.cluster.law, sample.hidden)

@@ -1,1 +1,29 @@
-"""TODO."""
+"""Conformance suites for rules, forecasters and clusters, for those who write their own.
+
+Subclass a suite in a test file and say which object it is about, in one fixture; pytest does the rest:
+
+    import pytest
+    from tailcut.testing import RuleSuite
+
+    class TestMyRule(RuleSuite):
+        @pytest.fixture
+        def rule(self):
+            return MyRule(patience=3)
+
+Several objects go through one suite with `@pytest.fixture(params=[…])`. Every rule, forecaster and cluster that
+ships with tailcut passes these suites. This package alone needs pytest.
+"""
+
+import pytest
+
+# Before they are imported, so that a failure shows what was compared.
+pytest.register_assert_rewrite(
+    *(f"{__name__}.{part}" for part in ("clusters", "forecasters", "forecasts", "rules"))
+)
+
+from tailcut.testing.clusters import ClusterSuite  # noqa: E402
+from tailcut.testing.forecasters import ForecasterSuite  # noqa: E402
+from tailcut.testing.forecasts import check_forecast  # noqa: E402
+from tailcut.testing.rules import RuleSuite  # noqa: E402
+
+__all__ = ["ClusterSuite", "ForecasterSuite", "RuleSuite", "check_forecast"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -91,6 +91,7 @@ class _Simulation:
     _members: set[WorkerId] = field(default_factory=set)
     _departures: dict[WorkerId, int] = field(default_factory=dict)
     _records: list[RoundRecord] = field(default_factory=list)
+    _openings: list[Seconds] = field(default_factory=list)
 
     def run(self, rounds: int) -> Run:
         if self._by_job:
@@ -100,6 +101,7 @@ class _Simulation:
         while self._queue and len(self._records) < rounds and not self._used_up:
             now, _, number, event = heapq.heappop(self._queue)
             if isinstance(event, Applied):
+                self._openings.append(now)
                 self._enlist(now, event)
             if isinstance(event, Left):
                 # Work that was dropped in the meantime no longer takes its worker along.
@@ -112,7 +114,10 @@ class _Simulation:
                 f"In round {len(self._records)} of {self.table.source} nobody is left whose gradient ever comes: "
                 "the run times are censored or absent. Leave that round out."
             )
-        return _as_run(self._records, self.table, self.overhead, self.machine.acceptance.refill)
+        run = _as_run(self._records, self.table, self.overhead, self.machine.acceptance.refill)
+        # A round that had to be tried again has lasted since it was first open.
+        first, last = self._openings[: run.rounds], [record.opened for record in self._records]
+        return replace(run, elapsed=run.elapsed + np.subtract(last, first))
 
     @property
     def _by_job(self) -> bool:

@@ -1,13 +1,13 @@
 """What workers share: a factor on all run times of a group (a node, or the whole cluster) that jumps now and then.
 
-A factor is a shift in cells. After each round its most probable value is found exactly, over all shifts, from the
-group's seen and censored times; before each round, staying and a few places visited earlier are the scenarios that
-arrivals and silences decide between.
+A factor is a shift in cells. Each group has a belief over all shifts, filtered exactly: before a round it stays or
+jumps, after it the group's seen and censored times reweight it. The likeliest few shifts are the scenarios of a
+forecast, between which arrivals and silences decide during the round.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,27 +21,28 @@ LEAST_JUMP = 6
 """Cells a jump must have (14 %); less is left to the workers' own laws."""
 SMALLEST_GROUP = 3
 """Mean workers per node below which nodes tell less than the cluster as a whole."""
-PLACES = 3
-STRANGE = (22, 44, 66)
-"""Shifts (× 1.6, 2.6, 4.2) kept in mind until enough places have been visited."""
+PLACES = 4
+"""Scenarios per forecast."""
+STRANGE = (0, 22, 44, 66)
+"""Shifts from the likeliest (× 1, 1.6, 2.6, 4.2) that fill the scenarios where fewer are likely."""
 FORGET = 1.0 / 300.0
 LEAST_LOG = np.log(1e-5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factors:
-    """Current factor of each group and what is known of how factors move.
+    """What is believed of each group's factor, and of how factors move.
 
     Attributes:
         groups: `(k,)` group ids, increasing.
-        shifts: `(k,)` current factor of each, in cells.
-        visited: `(2·REACH + 1,)` discounted rounds that groups have spent at each shift.
+        laws: `(k, shifts)` probability of each shift.
+        visited: `(shifts,)` discounted rounds that groups have spent at each shift.
         jumps: discounted number of jumps.
         chances: discounted number of group-rounds.
     """
 
     groups: IntArray
-    shifts: IntArray
+    laws: FloatArray
     visited: FloatArray
     jumps: float = 1.0
     chances: float = 100.0
@@ -49,14 +50,23 @@ class Factors:
     @staticmethod
     def none() -> Factors:
         """No group known."""
-        return Factors(np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(len(SHIFTS)))
+        return Factors(np.empty(0, np.int64), np.zeros((0, len(SHIFTS))), np.zeros(len(SHIFTS)))
+
+    def laws_of(self, groups: IntArray) -> FloatArray:
+        """`(n, shifts)` belief about each group id; certainly no shift for new ones."""
+        out = np.zeros((len(groups), len(SHIFTS)))
+        out[:, REACH] = 1.0
+        if len(self.groups):
+            place = np.minimum(np.searchsorted(self.groups, groups), len(self.groups) - 1)
+            known = self.groups[place] == groups
+            out[known] = self.laws[place[known]]
+        return out
 
     def shift_of(self, groups: IntArray) -> IntArray:
-        """`(n,)` current shift of each group id; 0 for new ones."""
-        if len(self.groups) == 0:
-            return np.zeros(len(groups), np.int64)
-        place = np.minimum(np.searchsorted(self.groups, groups), len(self.groups) - 1)
-        return np.where(self.groups[place] == groups, self.shifts[place], 0)
+        """`(n,)` likeliest shift of each group id."""
+        ids, where = np.unique(groups, return_inverse=True)
+        likeliest: IntArray = SHIFTS[np.argmax(self.laws_of(ids), axis=1)]
+        return likeliest[where]
 
     @property
     def jump_rate(self) -> float:
@@ -73,9 +83,14 @@ def grouping(nodes: IntArray) -> IntArray:
 
 
 def followed(
-    factors: Factors, groups: IntArray, law: FloatArray, cell: IntArray, observed: BoolArray
+    factors: Factors,
+    groups: IntArray,
+    law: FloatArray,
+    cell: IntArray,
+    observed: BoolArray,
+    late: bool = False,
 ) -> Factors:
-    """The factors after a round: each group moves to its most probable shift.
+    """The factors after a round, or after late reports of older ones.
 
     Args:
         factors: before the round.
@@ -83,32 +98,35 @@ def followed(
         law: `(n, cells)` law of each worker's next run time at factor 1.
         cell: `(n,)` cell of the run time seen, or of the bound it exceeds.
         observed: `(n,)` which of the two.
+        late: whether these are late reports: they say where a factor was, not that a round has passed.
     """
     ids, where = np.unique(groups, return_inverse=True)
-    shifts = factors.shift_of(ids)
-    evidence = _evidence(law, cell, observed)
-    prior = _jump_prior(factors)
-    visited, jumps = factors.visited * (1.0 - FORGET), 0
-    for k in range(len(ids)):
-        score = evidence[where == k].sum(axis=0) + np.where(
-            np.abs(SHIFTS - shifts[k]) < LEAST_JUMP, -np.inf, prior
-        )
-        stay = shifts[k] + REACH
-        score[stay] = evidence[where == k, stay].sum() + np.log1p(-factors.jump_rate)
-        best = int(np.argmax(score))
-        jumps += best != stay
-        shifts[k] = SHIFTS[best]
-        visited[best] += 1.0
-    merged = dict(zip(factors.groups.tolist(), factors.shifts.tolist(), strict=True))
-    merged.update(zip(ids.tolist(), shifts.tolist(), strict=True))
-    known = np.array(sorted(merged), np.int64)
-    return Factors(
-        groups=known,
-        shifts=np.array([merged[g] for g in known.tolist()], np.int64),
-        visited=visited,
-        jumps=factors.jumps * (1.0 - FORGET) + jumps,
+    before = factors.laws_of(ids)
+    expected = before if late else _moved(factors, before)
+    evidence = np.zeros((len(ids), len(SHIFTS)))
+    np.add.at(evidence, where, _evidence(law, cell, observed))
+    with np.errstate(divide="ignore"):
+        score = np.log(expected) + evidence
+    after = np.exp(score - score.max(axis=1, keepdims=True))
+    after /= after.sum(axis=1, keepdims=True)
+    known = _merged(factors, ids, after)
+    if late:
+        return known
+    jumped = np.abs(np.argmax(after, axis=1) - np.argmax(before, axis=1)) >= LEAST_JUMP
+    return replace(
+        known,
+        visited=factors.visited * (1.0 - FORGET) + after.sum(axis=0),
+        jumps=factors.jumps * (1.0 - FORGET) + float(jumped.sum()),
         chances=factors.chances * (1.0 - FORGET) + len(ids),
     )
+
+
+def _merged(factors: Factors, ids: IntArray, laws: FloatArray) -> Factors:
+    """The factors with the laws of some groups replaced or added."""
+    others = ~np.isin(factors.groups, ids)
+    groups = np.concatenate([factors.groups[others], ids])
+    order = np.argsort(groups)
+    return replace(factors, groups=groups[order], laws=np.concatenate([factors.laws[others], laws])[order])
 
 
 def _evidence(law: FloatArray, cell: IntArray, observed: BoolArray) -> FloatArray:
@@ -123,13 +141,21 @@ def _evidence(law: FloatArray, cell: IntArray, observed: BoolArray) -> FloatArra
     return out
 
 
-def _jump_prior(factors: Factors) -> FloatArray:
-    """`(shifts,)` log-odds of jumping there: mostly to places visited before, sometimes anywhere."""
+def _moved(factors: Factors, laws: FloatArray) -> FloatArray:
+    """`(k, shifts)` beliefs one round on: stay, or jump, mostly to places visited before, else rather near than far."""
+    likeliest = SHIFTS[np.argmax(laws, axis=1)]
+    distance = np.abs(SHIFTS[None, :] - likeliest[:, None])
+    anywhere = np.exp(-distance / PER_OCTAVE)
+    places = 0.9 * _visited(factors) + 0.1 * anywhere / anywhere.sum(axis=1, keepdims=True)
+    places = np.where(distance < LEAST_JUMP, 0.0, places)
+    out: FloatArray = (1.0 - factors.jump_rate) * laws + factors.jump_rate * places
+    return out
+
+
+def _visited(factors: Factors) -> FloatArray:
+    """`(shifts,)` share of the time that groups have spent near each shift."""
     near = np.convolve(factors.visited, np.full(5, 0.2), mode="same")
-    total = near.sum()
-    anywhere = 1.0 / len(SHIFTS)
-    places = 0.9 * near / total + 0.1 * anywhere if total > 0 else np.full(len(SHIFTS), anywhere)
-    out: FloatArray = np.log(factors.jump_rate * places)
+    out: FloatArray = near / max(float(near.sum()), 1e-9)
     return out
 
 
@@ -137,35 +163,30 @@ def scenarios(factors: Factors, ids: IntArray) -> tuple[IntArray, FloatArray]:
     """What each group's factor may be in the next round.
 
     Returns:
-        `(groups, 1 + PLACES)` shifts, staying first, and their probabilities.
+        `(groups, PLACES)` shifts, the likeliest first, and their probabilities.
     """
-    current = factors.shift_of(ids)
-    places = _places(factors)
-    shifts = np.repeat(current[:, None], 1 + PLACES, axis=1)
-    weights = np.zeros(shifts.shape)
-    away = [np.abs(place - current) >= LEAST_JUMP for place, _ in places]
-    total = sum((mass * far for (_, mass), far in zip(places, away, strict=True)), np.zeros(len(ids)))
-    for k in range(PLACES):
-        if k < len(places):
-            place, mass = places[k]
-            shifts[:, k + 1] = place
-            weights[:, k + 1] = np.where(
-                away[k], 0.9 * factors.jump_rate * mass / np.maximum(total, 1e-9), 0.0
-            )
-        else:
-            shifts[:, k + 1] = current + STRANGE[k]
-            weights[:, k + 1] = 0.1 * factors.jump_rate / PLACES
-    weights[:, 0] = 1.0 - weights.sum(axis=1)
+    moved = _moved(factors, factors.laws_of(ids))
+    shifts = np.empty((len(ids), PLACES), np.int64)
+    weights = np.empty((len(ids), PLACES))
+    for k, law in enumerate(moved):
+        shifts[k], weights[k] = _likeliest(law, 0.1 * factors.jump_rate / PLACES)
     used = weights.max(axis=0) > 0.0
     return shifts[:, used], weights[:, used]
 
 
-def _places(factors: Factors) -> list[tuple[int, float]]:
-    """The shifts where groups have spent most rounds, well apart from each other, with the rounds spent there."""
-    near = np.convolve(factors.visited, np.ones(5), mode="same")
-    out: list[tuple[int, float]] = []
-    while len(out) < PLACES and near.max() > 0.5:
-        top = int(np.argmax(near))
-        out.append((int(SHIFTS[top]), float(near[top])))
-        near[max(0, top - LEAST_JUMP) : top + LEAST_JUMP + 1] = 0.0
-    return out
+def _likeliest(law: FloatArray, strange: float) -> tuple[IntArray, FloatArray]:
+    """The likeliest shifts of one group, well apart from each other; strange ones where fewer are likely."""
+    left = law.copy()
+    window = np.ones(2 * (LEAST_JUMP // 2) + 1)
+    shifts = np.argmax(law) - REACH + np.array(STRANGE)
+    weights = np.full(PLACES, strange)
+    for k in range(PLACES):
+        top = int(np.argmax(np.convolve(left, window, mode="same")))
+        nearby = slice(max(0, top - LEAST_JUMP // 2), top + LEAST_JUMP // 2 + 1)
+        mass = float(left[nearby].sum())
+        if k and mass <= strange:
+            break
+        shifts[k] = SHIFTS[nearby][np.argmax(left[nearby])]
+        weights[k] = mass
+        left[nearby] = 0.0
+    return shifts, weights / weights.sum()

@@ -102,9 +102,11 @@ class Trend(Forecaster[TrendBelief | None]):
         groups = shared.grouping(seen.nodes)
         # Of a worker's first time nobody can say whether it or its group is slow.
         known = belief.last_cell[rows] != NEVER
-        if known.any() and not seen.late:
+        if known.any():
             laws, cells = belief.next[rows[known]], position[known].astype(np.int64)
-            factors = shared.followed(belief.factors, groups[known], laws, cells, seen.observed[known])
+            factors = shared.followed(
+                belief.factors, groups[known], laws, cells, seen.observed[known], late=seen.late
+            )
             belief = replace(belief, factors=factors)
         # Everything from here on is at factor 1.
         plain = np.clip(position - belief.factors.shift_of(groups), 0.0, COUNT - 2.0**-20)

@@ -1,0 +1,93 @@
+"""The suite every cluster passes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tailcut.clusters.base import Cluster
+from tailcut.testing.forecasts import check_forecast
+from tailcut.types import FloatArray, Forecast
+
+ROUNDS = 40
+
+
+def survival_at(forecast: Forecast, position: int, seconds: float) -> tuple[float, float]:
+    """P(x > seconds) of one worker, and what remains after the last time."""
+    curve = forecast.weights[forecast.groups[position]] @ forecast.survival[:, position]
+    knots, values = np.append(0.0, forecast.times), np.append(1.0, curve)
+    return float(np.interp(seconds, knots, values)), float(curve[-1])
+
+
+class ClusterSuite:
+    """Override `cluster`."""
+
+    @pytest.fixture
+    def cluster(self) -> Cluster:
+        """The cluster under test."""
+        raise NotImplementedError("Override the fixture `cluster` to say which cluster is tested.")
+
+    def test_the_same_seed_gives_the_same_sample(self, cluster: Cluster) -> None:
+        """To the last bit, hidden states included."""
+        one, other = (cluster.sample(ROUNDS, np.random.default_rng(7)) for _ in range(2))
+        assert np.array_equal(one.table.seconds, other.table.seconds, equal_nan=True)
+        assert np.array_equal(one.table.observed, other.table.observed)
+        assert np.array_equal(one.table.nodes, other.table.nodes)
+        assert np.array_equal(one.hidden, other.hidden)
+
+    def test_all_randomness_comes_from_the_generator(self, cluster: Cluster) -> None:
+        """Another sample from the same generator goes on from where the first one stopped."""
+        rng, again = np.random.default_rng(8), np.random.default_rng(8)
+        rng.random()
+        one, other = (cluster.sample(ROUNDS, generator).table.seconds for generator in (rng, again))
+        assert not np.array_equal(one, other, equal_nan=True)
+
+    def test_samples_are_tables_of_run_times(self, cluster: Cluster) -> None:
+        """One column per worker, positive where it takes part, somebody's gradient in every round."""
+        sample = cluster.sample(ROUNDS, np.random.default_rng(9))
+        table = sample.table
+        assert (table.rounds, table.workers) == (ROUNDS, cluster.workers)
+        present = ~np.isnan(table.seconds)
+        assert (table.seconds[present] > 0.0).all()
+        assert np.isfinite(table.seconds[present]).all()
+        assert not (table.observed & ~present).any(), "who takes no part is not observed"
+        assert table.observed.any(axis=1).all()
+        assert sample.hidden.shape[0] == ROUNDS
+        assert np.isfinite(sample.hidden).all()
+
+    def test_workers_nodes_and_overhead_are_told(self, cluster: Cluster) -> None:
+        """And the table says the same nodes."""
+        assert cluster.workers >= 1
+        assert cluster.nodes().shape == (cluster.workers,)
+        assert np.array_equal(cluster.nodes(), cluster.sample(2, np.random.default_rng(0)).table.nodes)
+        assert 0.0 <= cluster.overhead < math.inf
+
+    def test_the_law_is_one_of_those_who_take_part(self, cluster: Cluster) -> None:
+        """For every hidden state that comes up."""
+        sample = cluster.sample(ROUNDS, np.random.default_rng(10))
+        for row in range(0, ROUNDS, 5):
+            check_forecast(cluster.law(sample.hidden[row]), sample.table.roster(row).workers)
+
+    def test_the_law_is_what_is_drawn_from(self, cluster: Cluster) -> None:
+        """P(x > what was drawn | hidden state) of one worker a round is uniform; fails once in a million."""
+        rounds = 300
+        u = self.transforms(cluster, rounds)
+        off = np.abs(np.sort(u) - (np.arange(rounds) + 0.5) / rounds).max()
+        # Massart's bound, and the error of curves that are linear between some 128 times.
+        assert off < math.sqrt(math.log(2e6) / (2 * rounds)) + 0.01
+
+    def transforms(self, cluster: Cluster, rounds: int) -> FloatArray:
+        """`(rounds,)` where the run time of a worker drawn at random lies in its own law."""
+        rng = np.random.default_rng(11)
+        sample = cluster.sample(rounds, rng)
+        arrivals = sample.table.arrivals()
+        found = np.empty(rounds)
+        for row in range(rounds):
+            forecast = cluster.law(sample.hidden[row])
+            position = int(rng.integers(len(forecast)))
+            value, rest = survival_at(forecast, position, arrivals[row, forecast.workers[position]])
+            # Beyond the grid only "later than all of it, or never" is known: spread that evenly.
+            found[row] = rest * rng.random() if value <= rest else value
+        return found

@@ -1,0 +1,49 @@
+"""Made-up run times for suites to show to forecasters and rules."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailcut.table import Table
+from tailcut.types import NO_NODE, BoolArray, FloatArray, IntArray, RunTimes
+
+
+def read_only(array: IntArray | FloatArray | BoolArray) -> None:
+    """Make writing into the array an error."""
+    array.flags.writeable = False
+
+
+def run_times(
+    workers: IntArray, rng: np.random.Generator, cut: float = 0.0, nodes: int = 0, late: bool = False
+) -> RunTimes:
+    """One round of log-normal run times with a common level, a share `cut` of them censored; read-only.
+
+    Args:
+        workers: `(n,)` ids.
+        rng: the only source of randomness.
+        cut: part of the run times that are censored, at some part of what they would have been.
+        nodes: on how many machines they run, 0 where that is unknown.
+        late: whether these are late reports.
+    """
+    n = len(workers)
+    seconds = rng.lognormal(0.0, 0.3, n) * rng.choice([1.0, 1.0, 1.0, 2.5])
+    observed = rng.random(n) >= cut
+    seconds = np.where(observed, seconds, seconds * rng.uniform(0.1, 1.0, n))
+    where = workers % nodes if nodes else np.full(n, NO_NODE, dtype=np.int64)
+    for array in (seconds, observed, where):
+        read_only(array)
+    return RunTimes(workers, seconds, observed, where, late)
+
+
+def table(rounds: int, workers: int, seed: int, holes: bool = False) -> Table:
+    """Log-normal run times of which one in eight is slow; with `holes` some workers fail and some are absent."""
+    rng = np.random.default_rng(seed)
+    shape = (rounds, workers)
+    seconds = rng.lognormal(0.0, 0.3, shape) * np.where(rng.random(shape) < 0.125, 5.0, 1.0)
+    observed = np.ones(shape, dtype=np.bool_)
+    if holes:
+        # The first worker is always there: a round needs one gradient.
+        mortal = np.arange(workers) > 0
+        seconds[(rng.random(shape) < 0.1) & mortal] = np.nan
+        observed = ~np.isnan(seconds) & ((rng.random(shape) >= 0.1) | ~mortal)
+    return Table(seconds, observed, tuple(range(workers)), np.full(workers, NO_NODE, dtype=np.int64))

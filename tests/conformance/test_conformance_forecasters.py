@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tailcut.clusters import Iid, LogNormal
+from tailcut.forecast import Forecaster, NoForecast, Normal, Recent, Trend, Truth
+from tailcut.testing import ForecasterSuite
+
+FORECASTERS: dict[str, Forecaster[Any]] = {
+    "none": NoForecast(),
+    "normal": Normal(),
+    "normal, one round": Normal(window=1),
+    "recent": Recent(),
+    "recent, one round": Recent(window=1),
+    "trend": Trend(),
+    "trend, forgetful": Trend(memory=2.0, pool_memory=3.0, strength=0.5, adapt=2.0, grid=16),
+}
+
+
+class TestForecasters(ForecasterSuite):
+    @pytest.fixture(params=FORECASTERS.values(), ids=FORECASTERS.keys())
+    def forecaster(self, request: pytest.FixtureRequest) -> Forecaster[Any]:
+        forecaster: Forecaster[Any] = request.param
+        return forecaster
+
+
+class TestTruth(ForecasterSuite):
+    from_what_was_seen = False
+
+    @pytest.fixture
+    def forecaster(self) -> Forecaster[Any]:
+        return Truth(Iid(LogNormal(), 41).law, np.zeros((500, 0)))

@@ -1,0 +1,152 @@
+"""What pages call by name exists, and what exists is on the page that should tell of it."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import inspect
+import pkgutil
+import re
+import typing
+from pathlib import Path
+
+import pytest
+import typer
+from docs_markdown import PAGES, ROOT, blocks, name_of, prose, quoted
+
+import tailcut
+from tailcut import cli, events, names, traces
+from tailcut.policies import POLICIES
+from tailcut.report import as_json
+from tailcut.report.columns import COLUMNS
+from tailcut.study.compare import BOUNDS, Setting, compare
+from tailcut.study.facts import Comparison
+from tailcut.types import Fate
+
+MODULES = [found.name for found in pkgutil.walk_packages(tailcut.__path__, "tailcut.")]
+IN_EXAMPLES = {"Grace", "Exponential"}
+COMPARE, DESIGN = ROOT / "docs" / "compare.md", ROOT / "docs" / "design.md"
+
+
+def table_after(page: Path, heading: str) -> list[str]:
+    section = prose(page).partition(heading)[2]
+    return [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("|")]
+
+
+def resolve(dotted: str) -> object:
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        if ".".join(parts[:cut]) in {"tailcut", *MODULES}:
+            found: object = importlib.import_module(".".join(parts[:cut]))
+            for name in parts[cut:]:
+                found = getattr(found, name)
+            return found
+    raise AssertionError(f"no module {dotted}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_dotted_names_resolve(page: Path) -> None:
+    groups = {"tailcut.policies", "tailcut.clusters"}
+    for text in quoted(page):
+        if re.fullmatch(r"tailcut(\.\w+)+", text) and text not in groups:
+            resolve(text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_classes_exist(page: Path) -> None:
+    known = {
+        name
+        for module in MODULES
+        for name, kind in inspect.getmembers(importlib.import_module(module), inspect.isclass)
+        if kind.__module__.startswith("tailcut")
+    }
+    for text in quoted(page):
+        head = re.match(r"([A-Z][a-z]+(?:[A-Z][a-z]+)*)\b(?:[.(]|$)", text)
+        if head is not None:
+            assert head[1] in known | IN_EXAMPLES, f"{name_of(page)} speaks of {text}"
+
+
+def options(*commands: str) -> set[str]:
+    """The long options of these commands."""
+    found = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+    every = (option for name in commands for parameter in found[name].params for option in parameter.opts)
+    return {option for option in every if option.startswith("--")}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_options_exist(page: Path) -> None:
+    known = options("compare", "table", "policies", "clusters")
+    for text in [*quoted(page), *(b.text for b in blocks(page) if b.language in ("console", "text"))]:
+        for option in re.findall(r"(?<![\w-])--[a-z]+", text):
+            assert option in known | {"--strict"}, f"{name_of(page)} speaks of {option}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_policies_with_parameters_can_be_made(page: Path) -> None:
+    for text in quoted(page):
+        name = text.partition(":")[0]
+        if re.fullmatch(r"[a-z0-9-]+(:\w+=[\w.]+)+", text) and name != "name":
+            assert names.source(text) if name in names.clusters() else names.entrant(text)
+
+
+def test_the_readme_has_every_policy_and_every_bound() -> None:
+    rows = "\n".join(table_after(ROOT / "README.md", "## Policies"))
+    for name in POLICIES:
+        assert f"`{name}`" in rows, f"the README does not list {name}"
+    for name in BOUNDS:
+        assert f"`{name}`" in prose(ROOT / "README.md")
+        assert f"`{name}`" in "\n".join(table_after(COMPARE, "## The bounds"))
+        assert f"`{name}`" in "\n".join(table_after(DESIGN, "## Bounds"))
+
+
+def test_compare_explains_every_key_and_every_column() -> None:
+    facts = compare(names.source("demo8"), [], Setting(seeds=1, rounds=20))
+    text, rows = prose(COMPARE), "\n".join(table_after(COMPARE, "## The table"))
+    for key in as_json(Comparison("", (facts,)))[0]:
+        stem, _, ending = key.rpartition("_")
+        spelt = f"`{key}`" in text or (f"`{stem}" in rows and f"`_{ending}`" in rows)
+        assert spelt, f"docs/compare.md does not explain {key}"
+    for column in COLUMNS:
+        assert f"| {column.title} |" in rows, f"docs/compare.md does not explain {column.title}"
+
+
+def test_compare_explains_every_option() -> None:
+    rows = "\n".join(table_after(COMPARE, "## Options"))
+    for option in options("compare") - {"--help"}:
+        assert f"`{option}`" in rows, f"docs/compare.md does not explain {option}"
+
+
+def test_the_design_lists_every_event_command_and_fate() -> None:
+    text = prose(DESIGN)
+    for record in (*typing.get_args(events.Event), *typing.get_args(events.Command)):
+        assert f"`{record.__name__}" in text, record
+    for fate in Fate:
+        assert f"`{fate.name}`" in text, fate
+
+
+def test_the_design_draws_the_layers_that_are_enforced() -> None:
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    layers = contracts["importlinter:contract:direction"]["layers"].split("\n")
+    enforced = [line.replace("tailcut.", "").replace(" : ", " | ") for line in layers if line]
+    drawn = DESIGN.read_text().partition("## Who may import whom")[2].partition("\n## ")[0]
+    assert [line.strip() for line in drawn.splitlines() if line.startswith("    ")] == enforced
+
+
+def test_tables_says_which_columns_and_arrays_there_are() -> None:
+    text = prose(ROOT / "docs" / "tables.md")
+    for name in (
+        "round",
+        "worker",
+        "seconds",
+        "observed",
+        "node",
+        "x",
+        "present",
+        "nodes",
+        "names",
+        "name_is_int",
+    ):
+        assert f"`{name}`" in text
+    for ending in traces.read.READERS:
+        assert f"`{ending}`" in text

@@ -1,0 +1,132 @@
+"""Every piece of code on every page runs, in the order in which a reader meets it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from docs_markdown import PAGES, ROOT, Block, blocks, name_of
+
+from tailcut import names
+from tailcut.report.ranking import best
+from tailcut.study.compare import BOUNDS, Setting, compare
+
+NOT_RUN = {
+    "make demo": "sets up an environment from the network",
+    "make test": "runs these tests",
+    "make lint": "sets up an environment from the network",
+    "make bench": "sets up an environment from the network, and takes minutes",
+}
+DATA = {"text", "csv", "json", "toml"}
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    tools = Path(sys.executable).parent
+    env = {
+        **os.environ,
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(folder),
+        "PYTHONWARNINGS": "error",
+    }
+    plain = command.replace(".venv/bin/", "")
+    return subprocess.run(
+        plain, shell=True, cwd=folder, env=env, capture_output=True, text=True, timeout=90, check=False
+    )
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def commands(block: Block) -> list[tuple[str, str]]:
+    """Each command of a console block with the output that is shown for it."""
+    found = re.split(r"^\$ ", block.text, flags=re.M)
+    assert not found[0].strip(), f"{block.place}: output before the first command"
+    return [(part.partition("\n")[0].strip(), part.partition("\n")[2]) for part in found[1:]]
+
+
+def run_console(block: Block, folder: Path) -> None:
+    for command, shown in commands(block):
+        done = shell(command, folder)
+        wanted = 2 if shown.startswith("tailcut: ") else 0
+        assert done.returncode == wanted, f"{block.place}: {command}\n{done.stdout}\n{done.stderr}"
+        rest = plain(done.stdout + done.stderr)
+        for part in filter(None, map(str.strip, plain(shown).split("…"))):
+            before, found, rest = rest.partition(part)
+            assert found, f"{block.place}: {command} printed {before!r}, not {part!r}"
+
+
+def install(text: str, folder: Path) -> None:
+    """What installing a package with this `pyproject.toml` would tell Python about its entry points."""
+    info = folder / "snippets-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: snippets\nVersion: 1.0\n")
+    groups = tomllib.loads(text)["project"]["entry-points"]
+    lines = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in e.items()) for group, e in groups.items()]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_all_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    known = set(sys.modules)
+    namespace: dict[str, object] = {"__name__": "page"}
+    for block in blocks(page):
+        if block.file is not None:
+            Path(block.file).write_text(block.text, encoding="utf-8")
+            if block.file == "pyproject.toml":
+                install(block.text, tmp_path)
+        elif block.language == "python":
+            exec(compile(block.text, block.place, "exec"), namespace)
+        elif block.language == "console":
+            run_console(block, tmp_path)
+        elif block.language == "bash":
+            for line in block.text.splitlines():
+                assert line.partition("#")[0].strip() in NOT_RUN, f"{block.place}: {line} is not run; say why"
+        else:
+            assert block.language in DATA, f"{block.place}: what is a block of {block.language!r}?"
+    for name in set(sys.modules) - known:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def test_some_snippets_are_found() -> None:
+    languages = [block.language for page in PAGES for block in blocks(page)]
+    assert languages.count("python") >= 5
+    assert languages.count("console") >= 8
+
+
+def test_commands_that_are_not_run_are_targets_of_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for command in NOT_RUN:
+        assert f"\n{command.removeprefix('make ')}:" in makefile
+
+
+def test_the_figures_of_the_readme_are_those_of_its_command() -> None:
+    """Within 2 %: another version of numpy may tip a decision."""
+    text = next(b.text for b in blocks(ROOT / "README.md") if b.language == "text")
+    shown = {name: (float(rate), float(share)) for name, rate, share in _ROW.findall(text)}
+    entrants = [names.entrant(name) for name in shown if name not in BOUNDS]
+    facts = compare(names.source("demo8"), entrants, Setting(seeds=1, rounds=200))
+    found = {p.policy: (p.throughput.mean, p.of_clairvoyant.mean) for p in facts.policies}
+    assert len(shown) >= 5
+    for name, figures in shown.items():
+        assert figures == pytest.approx(found[name], rel=0.02), f"{name}: run the README's command again"
+    winner = best(facts)
+    assert winner is not None
+    waiting, name, points = re.findall(
+        r"wait (\d+) % of the time; `(\S+)` would give back (\d+) points", text
+    )[0]
+    assert name == winner.policy
+    assert float(waiting) == pytest.approx(100 * facts.idle_before, abs=1.0)
+    assert float(points) == pytest.approx(100 * (facts.idle_before - winner.idle), abs=1.5)
+
+
+_ROW = re.compile(r"^([a-z-]+) +(\d+\.\d+) +(\d\.\d+) ", re.M)

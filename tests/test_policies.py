@@ -1,0 +1,165 @@
+"""The ready-made policies: what each parameter changes, and what is refused."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import pytest
+
+from tailcut import policies
+from tailcut.acceptance import ASYNCHRONOUS, BATCH_SYNCHRONOUS, STALE_SYNCHRONOUS, SYNCHRONOUS
+from tailcut.errors import ParameterError
+from tailcut.forecast import NoForecast, Normal, Recent, Trend
+from tailcut.names import entrant
+from tailcut.policies import POLICIES, NamedPolicy
+from tailcut.policy import Policy
+from tailcut.rules import (
+    Ahead,
+    Backup,
+    Bandit,
+    Deadline,
+    Explore,
+    Fair,
+    Floor,
+    MicroDeadline,
+    Stopping,
+    WaitAll,
+    WarmUp,
+)
+
+Check: TypeAlias = Callable[[Policy], Any]
+
+GIVEN: dict[str, tuple[Check, Any]] = {
+    "backup:b=3": (lambda p: p.rule, Backup(b=3)),
+    "backup:c=5": (lambda p: p.rule, Backup(c=5)),
+    "backup:share=0.75": (lambda p: p.rule, Backup(share=0.75)),
+    "deadline:seconds=2.5": (lambda p: p.rule, Deadline(seconds=2.5)),
+    "elfving:window=7": (lambda p: p.forecaster, Normal(window=7)),
+    "elfving:see=closed": (lambda p: p.sees_all, False),
+    "empirical:window=7": (lambda p: p.forecaster, Recent(window=7)),
+    "empirical:see=closed": (lambda p: p.sees_all, False),
+    "bandit:discount=0.9": (lambda p: p.rule, Bandit(discount=0.9)),
+    "drop-compute:micro=4": (lambda p: (p.micro, p.rule), (4, MicroDeadline(micro=4))),
+    "drop-compute:follow=true": (lambda p: (p.rule.follow, p.forecaster), (True, Trend())),
+    "drop-compute:window=9": (lambda p: p.rule, MicroDeadline(window=9)),
+    "trend:memory=40": (lambda p: p.forecaster, Trend(memory=40.0)),
+    "trend:floor=6": (lambda p: p.rule, Floor(Explore(WarmUp(Ahead())), least=6)),
+    "trend:explore=false": (lambda p: p.rule, WarmUp(Ahead())),
+    "trend:fair=20": (lambda p: p.rule, Fair(Explore(WarmUp(Ahead())), most_rounds=20, how="wait")),
+    "stopping:memory=40": (lambda p: p.forecaster, Trend(memory=40.0)),
+    "stopping:skip=0.25": (lambda p: p.rule, Explore(WarmUp(Stopping(skip=0.25)))),
+    "stopping:floor=6": (lambda p: p.rule, Floor(Explore(WarmUp(Stopping())), least=6)),
+    "stopping:explore=no": (lambda p: p.rule, WarmUp(Stopping())),
+    "stopping:fair=20": (lambda p: p.rule, Fair(Explore(WarmUp(Stopping())), most_rounds=20, how="wait")),
+    "stopping:fair=20:how=stale": (lambda p: p.rule.how, "stale"),
+    "batch-sync:share=0.25": (lambda p: p.rule, Backup(share=0.25)),
+    "stale-sync:share=0.25": (lambda p: p.rule, Backup(share=0.25)),
+    "softsync:k=2": (lambda p: p.rule, Backup(share=0.5)),
+}
+
+
+@pytest.mark.parametrize("spec", GIVEN)
+def test_a_parameter_given_as_text_changes_the_policy(spec: str) -> None:
+    look, expected = GIVEN[spec]
+    made = entrant(spec)
+    assert made.name == spec
+    assert look(made.policy) == expected
+    without_it = spec.rpartition(":")[0]
+    assert look(entrant(without_it).policy) != expected
+
+
+def test_every_parameter_of_every_policy_is_tried_above() -> None:
+    tried = {(spec.split(":")[0], spec.split(":")[-1].split("=")[0]) for spec in GIVEN}
+    there = {
+        (name, key) for name, named in POLICIES.items() for key in inspect.signature(named.make).parameters
+    }
+    assert tried == there
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_default_can_be_given_as_text(name: str) -> None:
+    parameters = inspect.signature(POLICIES[name].make).parameters
+    texts = [f"{key}={parameter.default}" for key, parameter in parameters.items()]
+    assert entrant(":".join([name, *texts])).policy == POLICIES[name].make()
+
+
+def test_what_the_names_stand_for() -> None:
+    assert POLICIES["wait-all"].make() == Policy(NoForecast(), WaitAll())
+    assert POLICIES["backup"].make() == Policy(NoForecast(), Backup(share=0.96))
+    assert POLICIES["async"].make() == Policy(NoForecast(), Backup(c=1))
+    assert POLICIES["elfving"].make().sees_all
+    assert POLICIES["empirical"].make().sees_all
+    assert not POLICIES["trend"].make().sees_all
+    assert POLICIES["trend"].make().rule == Explore(WarmUp(Ahead()))
+    assert POLICIES["stopping"].make().rule == Explore(WarmUp(Stopping()))
+    assert POLICIES["drop-compute"].make().micro == 8
+
+
+def test_which_gradients_each_accepts() -> None:
+    other = {
+        "batch-sync": BATCH_SYNCHRONOUS,
+        "stale-sync": STALE_SYNCHRONOUS,
+        "softsync": ASYNCHRONOUS,
+        "async": ASYNCHRONOUS,
+    }
+    assert {
+        name: named.acceptance for name, named in POLICIES.items() if named.acceptance != SYNCHRONOUS
+    } == other
+    unusual = {name for name, named in POLICIES.items() if not named.usual}
+    assert unusual == {*other, "deadline"}
+
+
+def test_wrapping_goes_from_exploration_to_floor_to_fairness() -> None:
+    rule = policies.stopping(floor=3, fair=10, how="stale").rule
+    assert rule == Fair(Floor(Explore(WarmUp(Stopping())), least=3), most_rounds=10, how="stale")
+    bare = policies.trend(explore=False, floor=1, fair=0).rule
+    assert bare == WarmUp(Ahead())
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_describes_itself_in_one_line(name: str) -> None:
+    about = POLICIES[name].about
+    assert about.endswith(".")
+    assert "\n" not in about
+    assert len(about) > 20
+
+
+def test_a_policy_without_a_description_has_an_empty_one() -> None:
+    def untold() -> Policy:
+        return policies.wait_all()
+
+    assert NamedPolicy(untold).about == ""
+
+
+REFUSED: list[tuple[Callable[[], Policy], str]] = [
+    (lambda: policies.backup(b=-1), "b must be at least 0, but got -1"),
+    (lambda: policies.backup(c=0), "c must be at least 1, but got 0"),
+    (lambda: policies.backup(share=1.5), "share must be over 0 and at most 1, but got 1.5"),
+    (lambda: policies.backup(b=1, share=0.5), "Exactly one of b, c and share"),
+    (lambda: policies.deadline(seconds=0.0), "seconds must be positive"),
+    (lambda: policies.elfving(window=0), "window must be at least 1"),
+    (lambda: policies.elfving(see="most"), "see must be 'all'"),
+    (lambda: policies.empirical(window=0), "window must be at least 1"),
+    (lambda: policies.empirical(see=""), "see must be 'all'"),
+    (lambda: policies.bandit(discount=0.0), "discount must be over 0"),
+    (lambda: policies.drop_compute(micro=0), "micro must be at least 1"),
+    (lambda: policies.drop_compute(window=0), "window must be at least 1"),
+    (lambda: policies.trend(memory=1.0), "memory must be over 1"),
+    (lambda: policies.trend(floor=0), "floor must be at least 1, but got 0"),
+    (lambda: policies.trend(fair=-1), "fair must be 0 or more rounds, but got -1"),
+    (lambda: policies.stopping(skip=1.0), "skip must be in"),
+    (lambda: policies.stopping(floor=-2), "floor must be at least 1, but got -2"),
+    (lambda: policies.stopping(fair=-2), "fair must be 0 or more rounds, but got -2"),
+    (lambda: policies.stopping(how="never"), "how must be 'wait' or 'stale', but got 'never'"),
+    (lambda: policies.batch_sync(share=0.0), "share must be over 0"),
+    (lambda: policies.stale_sync(share=2.0), "share must be over 0"),
+    (lambda: policies.softsync(k=0), "k must be at least 1, but got 0"),
+]
+
+
+@pytest.mark.parametrize(("make", "sentence"), REFUSED, ids=[sentence[:40] for _, sentence in REFUSED])
+def test_an_impossible_value_is_refused(make: Callable[[], Policy], sentence: str) -> None:
+    with pytest.raises(ParameterError, match=sentence):
+        make()
