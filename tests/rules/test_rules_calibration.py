@@ -11,7 +11,7 @@ from tailcut.forecast import Truth
 from tailcut.outlook import Outlook
 from tailcut.policy import Policy
 from tailcut.rules import Stopping
-from tailcut.rules.calibration import MOST_OUT, Calibration, Correction, Checks
+from tailcut.rules.calibration import MOST_OUT, Calibration, Checks, Correction
 from tailcut.types import Fate, Forecast, Roster, RoundRecord, RunTimes
 
 N = 6
@@ -38,7 +38,7 @@ def record(times: np.ndarray, close: float) -> RoundRecord:
     )
 
 
-def tested(rounds: int, close_of: str, sleepers: bool = False) -> Checks:
+def after(rounds: int, close_of: str, sleepers: bool = False) -> Checks:
     """Rounds of exponential workers, closed at a fixed time or at the fourth arrival."""
     rng = np.random.default_rng(0)
     calibration, outlook = Calibration(memory=1e9), Outlook(EXPONENTIAL)
@@ -56,7 +56,7 @@ def tested(rounds: int, close_of: str, sleepers: bool = False) -> Checks:
 
 @pytest.mark.parametrize("close_of", ["time", "count"])
 def test_under_the_right_law_nothing_is_corrected_however_rounds_are_closed(close_of: str) -> None:
-    found = tested(600, close_of)
+    found = after(600, close_of)
     k = np.flatnonzero(found.expected > 50)
     assert len(k) >= 3
     # Six hundred rounds: the ratio of a Poisson-like count of 300 or more to its mean, at four deviations.
@@ -65,7 +65,7 @@ def test_under_the_right_law_nothing_is_corrected_however_rounds_are_closed(clos
 
 
 def test_sleepers_are_found_out() -> None:
-    found = tested(200, "time", sleepers=True)
+    found = after(200, "time", sleepers=True)
     factors = Calibration().correction(found).factors
     assert factors[2] < 0.1
     assert factors[4] > 0.3

@@ -11,7 +11,7 @@ from tailcut.errors import ParameterError
 from tailcut.objective import Count, Objective
 from tailcut.outlook import Outlook
 from tailcut.rules.base import Opening, Rule
-from tailcut.rules.calibration import Calibration, Correction, Checks
+from tailcut.rules.calibration import Calibration, Checks, Correction
 from tailcut.rules.patience import Patience, PatienceMemory
 from tailcut.types import Close, Decision, Progress, RoundRecord, Seconds, Wait
 
