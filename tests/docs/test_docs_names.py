@@ -116,6 +116,15 @@ def test_compare_explains_every_option() -> None:
         assert f"`{option}`" in rows, f"docs/compare.md does not explain {option}"
 
 
+def test_compare_lists_every_parameter_of_every_policy() -> None:
+    rows = table_after(COMPARE, "## Parameters of policies")
+    shared = set(inspect.signature(POLICIES["trend"].make).parameters)
+    for name, named in POLICIES.items():
+        row = next(row for row in rows if f"`{name}`" in row.split("|")[1])
+        needed = set(inspect.signature(named.make).parameters) - (shared if name == "stopping" else set())
+        assert all(f"`{parameter}`" in row for parameter in needed), f"docs/compare.md: parameters of {name}"
+
+
 def test_the_design_lists_every_event_command_and_fate() -> None:
     text = prose(DESIGN)
     for record in (*typing.get_args(events.Event), *typing.get_args(events.Command)):

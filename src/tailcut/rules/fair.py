@@ -123,9 +123,12 @@ class Fair(Rule[FairMemory[S], FairPlan[P]], Generic[S, P]):
     def finishers(self, memory: FairMemory[S], record: RoundRecord) -> IntArray:
         """Those of the inner rule; with `"stale"` also all cut workers that have gone too long without."""
         chosen = self.inner.finishers(memory.inner, record)
+        without = _counted(memory, record)
         if self.how == "wait":
-            return chosen
-        starved = was_cut(record) & (_counted(memory, record) >= self.most_rounds)
+            # Who is served soon must be free then: a worker still busy with old work would hold up the others.
+            soon = record.roster.workers[2 * without >= self.most_rounds]
+            return chosen[~np.isin(chosen, soon)]
+        starved = was_cut(record) & (without >= self.most_rounds)
         return np.union1d(chosen, record.roster.workers[starved])
 
     def worker_deadline(self, plan: FairPlan[P]) -> Seconds | None:
@@ -133,8 +136,8 @@ class Fair(Rule[FairMemory[S], FairPlan[P]], Generic[S, P]):
         return self.inner.worker_deadline(plan.inner)
 
     def worth_starting(self, plan: FairPlan[P], position: int, elapsed: Seconds) -> bool:
-        """As the inner rule says."""
-        return self.inner.worth_starting(plan.inner, position, elapsed)
+        """Whoever is served begins whenever it comes free; the others as the inner rule says."""
+        return bool(plan.served[position]) or self.inner.worth_starting(plan.inner, position, elapsed)
 
     def welcome_stale(self, plan: FairPlan[P]) -> IntArray:
         """Those of the inner rule; with `"stale"` also all workers that have gone too long without."""
