@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from benchmarks.optimal import fine_grid
+
 from tailcut import names
 from tailcut.bounds import clairvoyant
 from tailcut.clusters import Iid

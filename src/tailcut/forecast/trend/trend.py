@@ -13,46 +13,13 @@ from tailcut.forecast.carry import carry_over
 from tailcut.forecast.trend import factors as shared
 from tailcut.forecast.trend import own as law_of
 from tailcut.forecast.trend import stay
-from tailcut.forecast.trend.cells import COUNT, PER_OCTAVE, Cells, shift_columns
+from tailcut.forecast.trend.belief import CENSORED, NEVER, TrendBelief, admitted, first, recentred
+from tailcut.forecast.trend.cells import COUNT, Cells, shift_columns
 from tailcut.forecast.trend.own import Tally
 from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Roster, RunTimes
 
-CENSORED, NEVER = -1, -2
 UNLIKELY = 1e-4
 """Probability in either tail that the time grid leaves out."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrendBelief:
-    """All that is believed. Arrays over known workers are aligned with `ids`, increasing.
-
-    Attributes:
-        cells: the logarithmic grid.
-        ids: `(m,)` workers known.
-        absent: `(m,)` records since each was last heard of.
-        tally: `(m, cells)` each worker's own events and exposure, at factor 1.
-        levels: `(m,)` median cell of each.
-        last_cell: `(m,)` cell of the last run time, `CENSORED` or `NEVER`.
-        last_law: `(m, cells)` what is believed of a censored last run time.
-        residuals: `(2·cells,)` events and exposure of everybody's residuals; cell `COUNT` means none.
-        weights: `(sources,)` how often the next run time is near the last one, or from the own law.
-        factors: what groups share.
-        own: `(m, cells)` each worker's own law.
-        next: `(m, cells)` law of each worker's next run time at factor 1.
-    """
-
-    cells: Cells
-    ids: IntArray
-    absent: IntArray
-    tally: Tally
-    levels: IntArray
-    last_cell: IntArray
-    last_law: FloatArray
-    residuals: Tally
-    weights: FloatArray
-    factors: shared.Factors
-    own: FloatArray
-    next: FloatArray
 
 
 @final
@@ -95,8 +62,8 @@ class Trend(Forecaster[TrendBelief | None]):
         if belief is None:
             if not seen.observed.any():
                 return None
-            belief = _first(Cells.around(float(np.median(seen.seconds[seen.observed]))))
-        belief = _admitted(_recentred(belief, seen), seen.workers)
+            belief = first(Cells.around(float(np.median(seen.seconds[seen.observed]))))
+        belief = admitted(recentred(belief, seen), seen.workers)
         rows = np.searchsorted(belief.ids, seen.workers)
         position = belief.cells.position(seen.seconds)
         groups = shared.grouping(seen.nodes)
@@ -220,78 +187,3 @@ def _beyond(law: FloatArray, cell: IntArray, part: FloatArray) -> FloatArray:
     out[impossible] = 0.0
     out[impossible, np.minimum(cell[impossible] + 1, COUNT - 1)] = 1.0
     return out
-
-
-def _first(cells: Cells) -> TrendBelief:
-    """A belief about nobody."""
-    nobody, empty = np.empty(0, np.int64), np.zeros((0, COUNT))
-    return TrendBelief(
-        cells=cells,
-        ids=nobody,
-        absent=nobody,
-        tally=Tally.empty(0, COUNT),
-        levels=nobody,
-        last_cell=nobody,
-        last_law=empty,
-        residuals=Tally.empty(2 * COUNT),
-        weights=np.full(stay.SOURCES, 1.0 / stay.SOURCES),
-        factors=shared.Factors.none(),
-        own=empty,
-        next=empty,
-    )
-
-
-def _recentred(belief: TrendBelief, seen: RunTimes) -> TrendBelief:
-    """Move the unit where run times have left the middle of the range for good, as after a very slow first round."""
-    if not seen.observed.any():
-        return belief
-    octaves = belief.cells.octaves_off(float(np.median(seen.seconds[seen.observed])))
-    if octaves == 0:
-        return belief
-    by = octaves * PER_OCTAVE
-    tally = Tally(shift_columns(belief.tally.events, by), shift_columns(belief.tally.censored, by))
-    return replace(
-        belief,
-        cells=belief.cells.moved(octaves),
-        tally=tally,
-        levels=np.clip(belief.levels - by, 0, COUNT - 1),
-        last_cell=np.where(
-            belief.last_cell >= 0, np.clip(belief.last_cell - by, 0, COUNT - 1), belief.last_cell
-        ),
-        last_law=shift_columns(belief.last_law, by),
-        own=shift_columns(belief.own, by),
-        next=shift_columns(belief.next, by),
-    )
-
-
-def _admitted(belief: TrendBelief, workers: IntArray) -> TrendBelief:
-    """Rows for workers not heard of before; rows of workers gone for long are dropped once they are the majority."""
-    new = np.setdiff1d(workers, belief.ids)
-    stale = (belief.absent > 1000) & ~np.isin(belief.ids, workers)
-    keep = ~stale if 2 * int(stale.sum()) > len(belief.ids) else np.ones(len(belief.ids), np.bool_)
-    if len(new) == 0 and keep.all():
-        return belief
-    ids = np.concatenate([belief.ids[keep], new])
-    order = np.argsort(ids)
-    usual = int(np.median(belief.levels)) if len(belief.levels) else 0
-    prior = law_of.placed(law_of.hazard(belief.residuals), np.full(len(new), usual))
-    nothing = Tally.empty(len(new), COUNT)
-    fresh = law_of.own_law(nothing, nothing.exposure(), prior, 1.0)
-
-    def grown(old: FloatArray | IntArray, rows: FloatArray | IntArray) -> FloatArray:
-        out: FloatArray = np.concatenate([old[keep], rows])[order]
-        return out
-
-    return replace(
-        belief,
-        ids=ids[order],
-        absent=grown(belief.absent, np.zeros(len(new), np.int64)).astype(np.int64),
-        tally=Tally(
-            grown(belief.tally.events, nothing.events), grown(belief.tally.censored, nothing.censored)
-        ),
-        levels=grown(belief.levels, np.full(len(new), usual)).astype(np.int64),
-        last_cell=grown(belief.last_cell, np.full(len(new), NEVER)).astype(np.int64),
-        last_law=grown(belief.last_law, nothing.events),
-        own=grown(belief.own, fresh),
-        next=grown(belief.next, fresh),
-    )
