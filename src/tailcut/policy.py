@@ -108,3 +108,44 @@ class Policy:
     def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
         """Whether a worker that comes free in mid-round should still begin, by the rule."""
         return self.rule.worth_starting(plan, position, elapsed)
+
+
+class PolicyWrapper:
+    """Hands every question on to the policy it wraps; a wrapper defines anew what it changes."""
+
+    def __init__(self, inner: Decider) -> None:
+        self.inner = inner
+
+    def start(self) -> PolicyState:
+        """As the inner policy."""
+        return self.inner.start()
+
+    def plan(self, state: PolicyState, roster: Roster, overhead: Seconds, late_finish: bool) -> Any:
+        """As the inner policy."""
+        return self.inner.plan(state, roster, overhead, late_finish)
+
+    def decide(self, plan: Any, progress: Progress) -> Decision:
+        """As the inner policy."""
+        return self.inner.decide(plan, progress)
+
+    def learn(
+        self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
+    ) -> PolicyState:
+        """As the inner policy."""
+        return self.inner.learn(state, plan, record, reports)
+
+    def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
+        """As the inner policy."""
+        return self.inner.finishers(state, record)
+
+    def worker_deadline(self, plan: Any) -> Seconds | None:
+        """As the inner policy."""
+        return self.inner.worker_deadline(plan)
+
+    def welcome_stale(self, plan: Any) -> IntArray:
+        """As the inner policy."""
+        return self.inner.welcome_stale(plan)
+
+    def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
+        """As the inner policy."""
+        return self.inner.worth_starting(plan, position, elapsed)

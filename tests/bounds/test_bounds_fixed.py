@@ -92,6 +92,13 @@ def test_where_late_workers_finish_all_candidates_side_by_side_are_the_runs_one_
     assert rates.tolist() == pytest.approx(by_time, rel=1e-12)
 
 
+def test_side_by_side_a_worker_that_was_absent_comes_back_free() -> None:
+    # Worker 1 is absent in round 1 and back in round 2, long before it would have been done with round 0.
+    seconds = np.array([[1.0, 9.0], [1.0, np.nan], [3.0, 1.0]])
+    rates = _finish_rates(Table.dense(seconds), 0.0, 0, cutoffs=np.array([1.0, 2.0]))
+    assert rates.tolist() == [3 / 3.0, 5 / 13.0]
+
+
 def smooth(seed: int, rounds: int, workers: int) -> FloatArray:
     rng = np.random.default_rng(seed)
     slow = np.where(rng.random((rounds, workers)) < 0.1, 4.0, 1.0)

@@ -303,6 +303,9 @@ def test_a_worker_that_abandons_doomed_work_does_not_leave_a_later_round() -> No
     assert run.accepted.tolist() == [[True, True, False], [True, False, True]]
     assert run.elapsed.tolist() == [1.0, 9.0]
     assert not any(isinstance(event, Left) for event in log.events)
+    # Nor does it leave in between, where the next round opens only at 6.
+    _, log = Log.of(source, fixed(Backup(c=2)), overhead=5.0)
+    assert not any(isinstance(event, Left) for event in log.events)
 
 
 def test_a_worker_that_finishes_doomed_work_leaves_the_round_it_should_have_come_to() -> None:

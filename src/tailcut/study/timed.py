@@ -5,13 +5,13 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any, final
 
-from tailcut.policy import Decider, PolicyState
-from tailcut.types import Decision, IntArray, Progress, Roster, RoundRecord, RunTimes, Seconds
+from tailcut.policy import Decider, PolicyState, PolicyWrapper
+from tailcut.types import Decision, Progress, Roster, RoundRecord, RunTimes, Seconds
 
 
 @final
-class Timed:
-    """Passes everything on and keeps how long each decision, and all else, took.
+class Timed(PolicyWrapper):
+    """Keeps how long each decision, and all else, took.
 
     Attributes:
         decisions: seconds of each single decision.
@@ -19,25 +19,21 @@ class Timed:
     """
 
     def __init__(self, inner: Decider) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.decisions: list[Seconds] = []
         self.total: Seconds = 0.0
-
-    def start(self) -> PolicyState:
-        """As the inner policy."""
-        return self._inner.start()
 
     def plan(self, state: PolicyState, roster: Roster, overhead: Seconds, late_finish: bool) -> Any:
         """As the inner policy, timed."""
         began = perf_counter()
-        plan = self._inner.plan(state, roster, overhead, late_finish)
+        plan = self.inner.plan(state, roster, overhead, late_finish)
         self.total += perf_counter() - began
         return plan
 
     def decide(self, plan: Any, progress: Progress) -> Decision:
         """As the inner policy, timed one by one."""
         began = perf_counter()
-        decision = self._inner.decide(plan, progress)
+        decision = self.inner.decide(plan, progress)
         took = perf_counter() - began
         self.decisions.append(took)
         self.total += took
@@ -48,22 +44,6 @@ class Timed:
     ) -> PolicyState:
         """As the inner policy, timed."""
         began = perf_counter()
-        after = self._inner.learn(state, plan, record, reports)
+        after = self.inner.learn(state, plan, record, reports)
         self.total += perf_counter() - began
         return after
-
-    def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
-        """As the inner policy."""
-        return self._inner.finishers(state, record)
-
-    def worker_deadline(self, plan: Any) -> Seconds | None:
-        """As the inner policy."""
-        return self._inner.worker_deadline(plan)
-
-    def welcome_stale(self, plan: Any) -> IntArray:
-        """As the inner policy."""
-        return self._inner.welcome_stale(plan)
-
-    def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
-        """As the inner policy."""
-        return self._inner.worth_starting(plan, position, elapsed)
