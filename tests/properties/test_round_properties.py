@@ -287,7 +287,7 @@ def play(policy: str, acceptance: str, late_finish: bool, steps: list[tuple[str,
     return engine
 
 
-SETTINGS = settings(max_examples=400, deadline=None)
+SETTINGS = settings(max_examples=250, deadline=None)
 SCRIPTS: dict[str, Any] = {
     "policy": st.sampled_from(sorted(POLICIES)),
     "acceptance": st.sampled_from(sorted(ACCEPTANCES)),

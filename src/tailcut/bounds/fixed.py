@@ -33,7 +33,8 @@ class Fixed:
 def best_static(table: Table, overhead: Seconds = 0.0, late_finish: bool = False, skip: int = 0) -> Fixed:
     """The cutoff with the highest throughput after the first `skip` rounds."""
     if late_finish:
-        best = _refined(lambda c: _finish_rates(table, overhead, skip, cutoffs=c), _spread(1, table.workers))
+        cutoffs = _spread(1, table.workers)
+        best = _refined(lambda c: _finish_rates(table, overhead, skip, cutoffs=c), cutoffs, _spread)
         run = replay(table, Policy(NoForecast(), Backup(c=int(best))), late_finish=True, overhead=overhead)
         return Fixed(run, best)
     rounds = SortedRounds.of(table)
@@ -50,7 +51,7 @@ def best_deadline(table: Table, overhead: Seconds = 0.0, late_finish: bool = Fal
     if late_finish:
         # Workers that start late arrive up to one run time later than the longest.
         coarse = np.quantile(np.concatenate([seen, 2 * seen]), np.linspace(0.0, 1.0, CANDIDATES))
-        seconds = _refined(lambda d: _finish_rates(table, overhead, skip, deadlines=d), coarse)
+        seconds = _refined(lambda d: _finish_rates(table, overhead, skip, deadlines=d), coarse, _between)
         rule = Deadline(seconds=float(seconds))
         return Fixed(replay(table, Policy(NoForecast(), rule), late_finish=True, overhead=overhead), seconds)
     rounds = SortedRounds.of(table)
@@ -68,17 +69,25 @@ def _rate(counts: IntArray, elapsed: FloatArray, overhead: Seconds) -> float:
     return float(counts.sum() / (elapsed + overhead).sum())
 
 
-def _spread(low: int, high: int) -> FloatArray:
-    return np.unique(np.linspace(low, high, min(CANDIDATES, high - low + 1)).astype(int)).astype(float)
+def _spread(low: float, high: float) -> FloatArray:
+    """Whole numbers from low to high."""
+    return np.unique(np.linspace(low, high, min(CANDIDATES, int(high - low) + 1)).astype(int)).astype(float)
 
 
-def _refined(rates: Callable[[FloatArray], FloatArray], candidates: FloatArray) -> float:
+def _between(low: float, high: float) -> FloatArray:
+    """Any numbers from low to high."""
+    return np.linspace(low, high, CANDIDATES // 2)
+
+
+def _refined(
+    rates: Callable[[FloatArray], FloatArray],
+    candidates: FloatArray,
+    finer: Callable[[float, float], FloatArray],
+) -> float:
     """The best candidate, then the best of a finer set around it."""
-    whole = bool((candidates == np.round(candidates)).all())
     top = int(np.argmax(rates(candidates)))
-    low, high = candidates[max(top - 1, 0)], candidates[min(top + 1, len(candidates) - 1)]
-    finer = _spread(int(low), int(high)) if whole else np.linspace(low, high, CANDIDATES // 2)
-    return float(finer[int(np.argmax(rates(finer)))])
+    around = finer(candidates[max(top - 1, 0)], candidates[min(top + 1, len(candidates) - 1)])
+    return float(around[int(np.argmax(rates(around)))])
 
 
 def _finish_rates(

@@ -8,7 +8,7 @@ from functools import partial
 
 from tailcut.clusters.anytime import CEDAR, NIAGARA, Delays, SleepingRanks, delayed
 from tailcut.clusters.base import Cluster
-from tailcut.clusters.checks import require, whole
+from tailcut.clusters.checks import probability, require, whole
 from tailcut.clusters.churn import FailAndReturn
 from tailcut.clusters.compound import Mixture, Scaled
 from tailcut.clusters.drift import Drift, Switch
@@ -96,6 +96,7 @@ def _sudden_change(
     sigma: float = 0.1,
     overhead: Seconds = 0.0,
 ) -> Switch:
+    probability("share", share)
     slower = round(share * n)
     return _some_slower(n=n, slower=slower, factor=factor, at=at, sigma=sigma, overhead=overhead)
 
