@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress
 from rich.table import Table
 
 from tailcut import names
@@ -76,14 +77,24 @@ def main(seeds: int = 5, sources: list[str] | None = None) -> bool:
     chosen = sources if sources is not None else [*traces(), *names.clusters()]
     runs = [(source, False) for source in chosen] + [(source, True) for source in chosen if source in FINISH]
     ok = True
-    for source, late_finish in track(
-        runs, description="comparing", console=Console(stderr=True), transient=True
-    ):
-        above = row(one(source, seeds, late_finish), table)
-        ok &= above >= -CLOSE
-        ok &= above > 0 or not late_finish
+    with ProcessPoolExecutor() as pool, _bar(len(runs)) as bar:
+        jobs = [pool.submit(one, source, seeds, late_finish) for source, late_finish in runs]
+        try:
+            for (_, late_finish), job in zip(runs, jobs, strict=True):
+                above = row(job.result(), table)
+                ok &= above > 0 if late_finish else above >= -CLOSE
+                bar.advance(bar.task_ids[0])
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            ok = False
     Console(width=170).print(table)
     return ok
+
+
+def _bar(total: int) -> Progress:
+    bar = Progress(console=Console(stderr=True), transient=True)
+    bar.add_task("comparing", total=total)
+    return bar
 
 
 if __name__ == "__main__":

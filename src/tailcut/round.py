@@ -90,7 +90,7 @@ class Rounds:
     _newest: int = field(default=-1, init=False)
     _closed: Seconds | None = field(default=None, init=False)
     _backlog: list[Arrived] = field(default_factory=list, init=False)
-    _reports: list[tuple[WorkerId, int, Seconds, bool]] = field(default_factory=list, init=False)
+    _reports: dict[WorkerId, tuple[int, Seconds, bool]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.state = self.policy.start()
@@ -254,7 +254,8 @@ class Rounds:
 
     def _report(self, worker: WorkerId, node: int, seconds: Seconds, observed: bool) -> None:
         if is_run_time(seconds):
-            self._reports.append((worker, node, seconds, observed))
+            # A worker has at most one piece of old work, so this never replaces another report.
+            self._reports[worker] = (node, seconds, observed)
 
     # -- closing ------------------------------------------------------------------------------------------------
 
@@ -319,15 +320,8 @@ class Rounds:
         return set(chosen.tolist())
 
     def _late_reports(self) -> tuple[RunTimes, ...]:
-        reports, self._reports = self._reports, []
-        # One record per repeat of a worker, since a record holds each worker once.
-        batches: list[dict[WorkerId, tuple[int, Seconds, bool]]] = []
-        for worker, node, seconds, observed in reports:
-            batch = next((b for b in batches if worker not in b), None)
-            if batch is None:
-                batches.append(batch := {})
-            batch[worker] = (node, seconds, observed)
-        return tuple(_run_times(batch) for batch in batches)
+        reports, self._reports = self._reports, {}
+        return (_run_times(reports),) if reports else ()
 
 
 def _run_times(batch: dict[WorkerId, tuple[int, Seconds, bool]]) -> RunTimes:

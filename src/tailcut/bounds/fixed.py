@@ -50,7 +50,7 @@ def best_deadline(table: Table, overhead: Seconds = 0.0, late_finish: bool = Fal
     seen = np.unique(table.seconds[skip:][table.observed[skip:]])
     if late_finish:
         # Workers that start late arrive up to one run time later than the longest.
-        coarse = np.quantile(np.concatenate([seen, 2 * seen]), np.linspace(0.0, 1.0, CANDIDATES))
+        coarse = np.quantile(np.concatenate([seen, 2 * seen]), np.linspace(0.0, 1.0, 4 * CANDIDATES))
         seconds = _refined(lambda d: _finish_rates(table, overhead, skip, deadlines=d), coarse, _between)
         rule = Deadline(seconds=float(seconds))
         return Fixed(replay(table, Policy(NoForecast(), rule), late_finish=True, overhead=overhead), seconds)

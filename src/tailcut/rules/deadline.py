@@ -24,7 +24,9 @@ class Deadline(Rule[None, None]):
 
     def __post_init__(self) -> None:
         if not 0.0 < self.seconds < math.inf:
-            raise ParameterError(f"seconds must be positive and finite, but got {self.seconds}; give 1.5, say.")
+            raise ParameterError(
+                f"seconds must be positive and finite, but got {self.seconds}; give 1.5, say."
+            )
 
     def start(self) -> None:
         """Nothing is remembered."""
