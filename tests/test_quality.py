@@ -94,14 +94,15 @@ def test_exactly_two_sleepers_are_learnt() -> None:
     assert facts["stopping"].of_best_static.mean >= 0.98
 
 
-@pytest.mark.parametrize("how", ["wait", "stale"])
-def test_fairness_bounds_how_long_a_worker_goes_without(how: str) -> None:
+@pytest.mark.parametrize(("how", "arrival"), [("wait", 0), ("stale", 4)])
+def test_fairness_bounds_how_long_a_worker_goes_without(how: str, arrival: int) -> None:
+    """An old gradient taken as "stale" still needs its own time: four ordinary rounds for a worker so much slower."""
     rng = np.random.default_rng(1)
     seconds = np.exp(0.05 * rng.standard_normal((200, 10)))
     seconds[:, :2] *= 4.0
     run = replay(Table.dense(seconds), names.entrant(f"stopping:fair=20:how={how}").policy)
     longest = max(_longest_gap(run.accepted[:, worker]) for worker in (0, 1))
-    assert longest <= 30
+    assert longest <= 20 + arrival
     unfair = replay(Table.dense(seconds), names.entrant("stopping").policy)
     assert max(_longest_gap(unfair.accepted[:, worker]) for worker in (0, 1)) > 60
     assert run.throughput() > 0.85 * unfair.throughput()
