@@ -1,0 +1,216 @@
+"""Backtest forecasters on one source: each forecasts every round from those before it, and is scored.
+
+All learn from the same rounds, closed by one and the same policy, so that they differ in nothing but the forecast.
+From Python:
+
+    >>> from tailcut import names
+    >>> from tailcut.forecast import Recent
+    >>> setting = BacktestSetting(seeds=1, rounds=40)
+    >>> facts = backtest(names.source("demo8"), [Contender("recent", Recent())], setting)
+    >>> [found.name for found in facts.forecasters]
+    ['recent', 'truth']
+    >>> 0.7 < facts.forecasters[0].cover90.mean <= 1.0
+    True
+
+One forecaster on one table, round by round: `tailcut.study.one_step.one_step_ahead`. Single scores of one forecast:
+`tailcut.study.scores`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailcut.acceptance import SYNCHRONOUS
+from tailcut.errors import ParameterError
+from tailcut.forecast import NoForecast, Truth
+from tailcut.forecast.base import Forecaster
+from tailcut.policies import stopping
+from tailcut.study.backtest_facts import BacktestFacts, ForecasterFacts
+from tailcut.study.compare import MOST_WARMUP
+from tailcut.study.contest import Entrant
+from tailcut.study.facts import Spread
+from tailcut.study.lessons import See, closed_rounds, whole_rounds
+from tailcut.study.one_step import Trail, one_step_ahead
+from tailcut.study.playable import refuse_unplayable
+from tailcut.study.source import Source
+from tailcut.types import FloatArray
+
+TRUTH = "truth"
+NARROW, WIDE = 0.85, 0.95
+"""Coverage of the 90 % interval below and above which a forecaster is said to be too sure, or too unsure."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contender:
+    """A forecaster in a backtest: what it is called, and what it is."""
+
+    name: str
+    forecaster: Forecaster[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestSetting:
+    """How to backtest.
+
+    Attributes:
+        see: teach "all" run times, or what "closed" rounds show.
+        closing: the policy that closes the rounds; None for `stopping`.
+        warmup: rounds that are learnt, not scored; None for min(50, 10 %).
+        seeds: samples of a named cluster.
+        rounds: rounds per sample; None for the source's own number.
+    """
+
+    see: See = "closed"
+    closing: Entrant | None = None
+    warmup: int | None = None
+    seeds: int = 5
+    rounds: int | None = None
+
+    def warmup_of(self, rounds: int) -> int:
+        """Rounds to leave out of a run of `rounds`."""
+        if self.warmup is None:
+            return min(MOST_WARMUP, rounds // 10)
+        if self.warmup >= rounds:
+            raise ParameterError(
+                f"warmup must leave at least one of the {rounds} rounds, but got {self.warmup}. Try --warmup 0."
+            )
+        return self.warmup
+
+
+def contenders(entrants: Sequence[Entrant]) -> list[Contender]:
+    """The distinct forecasters of some policies, each called by the policies that use it.
+
+    Raises:
+        ParameterError: a policy forecasts nothing.
+    """
+    found: list[tuple[list[str], Forecaster[Any]]] = []
+    for entrant in entrants:
+        forecaster = entrant.policy.forecaster
+        if isinstance(forecaster, NoForecast):
+            raise ParameterError(
+                f"The policy {entrant.name!r} forecasts nothing, so there is nothing to score. Name policies that "
+                "do, such as stopping or empirical."
+            )
+        for specs, other in found:
+            if other == forecaster:
+                specs.append(entrant.name)
+                break
+        else:
+            found.append(([entrant.name], forecaster))
+    return [Contender(", ".join(specs), forecaster) for specs, forecaster in found]
+
+
+def backtest(
+    source: Source,
+    some: Sequence[Contender],
+    setting: BacktestSetting,
+    progress: Callable[[str], None] = lambda _: None,
+) -> BacktestFacts:
+    """Score every forecaster, and the truth where it is known, on every sample of a source.
+
+    Args:
+        source: a table or a cluster.
+        some: the forecasters.
+        setting: how to backtest.
+        progress: told what was finished, once per forecaster and seed; see `backtest_steps`.
+    """
+    closing = setting.closing or Entrant("stopping", stopping())
+    refuse_closing(closing)
+    trails: dict[str, list[Trail]] = {}
+    kinds = {one.name: type(one.forecaster).__name__ for one in some}
+    seen = []
+    for seed in range(source.seeds(setting.seeds)):
+        draw = source.draw(seed, setting.rounds)
+        refuse_unplayable(draw.table, draw.overhead)
+        skip = setting.warmup_of(draw.table.rounds)
+        taught = closed_rounds(draw.table, closing.policy, draw.overhead)
+        seen.append(float(np.concatenate([one.shown.observed for one in taught]).mean()))
+        if setting.see == "all":
+            taught = whole_rounds(draw.table, taught)
+        every = list(some)
+        if draw.law is not None and draw.hidden is not None:
+            every.append(Contender(TRUTH, Truth(draw.law, draw.hidden)))
+        for one in every:
+            trail = one_step_ahead(draw.table, one.forecaster, taught, seed, skip)
+            trails.setdefault(one.name, []).append(trail)
+            progress(one.name)
+    found = tuple(_facts(name, kinds.get(name), mine, skip) for name, mine in trails.items())
+    return BacktestFacts(
+        source=source.name,
+        about=source.about,
+        workers=draw.table.workers,
+        rounds=draw.table.rounds,
+        warmup=skip,
+        seeds=len(seen),
+        see=setting.see,
+        close=closing.name,
+        seen=sum(seen) / len(seen),
+        forecasters=found,
+        notes=tuple(note for facts in found for note in _notes(facts)),
+    )
+
+
+def backtest_steps(source: Source, some: Sequence[Contender], setting: BacktestSetting) -> int:
+    """How often `backtest` will report progress."""
+    return source.seeds(setting.seeds) * (len(some) + source.has_law)
+
+
+def refuse_closing(closing: Entrant) -> None:
+    """Raise a `ParameterError` if rounds closed by this policy do not show whole run times of their own."""
+    if closing.acceptance != SYNCHRONOUS or closing.policy.micro != 1:
+        raise ParameterError(
+            f"Rounds cannot be closed by {closing.name!r} here: it takes parts of gradients or stale ones, and a "
+            "backtest needs rounds that show their own run times. Try --close stopping."
+        )
+
+
+def _facts(name: str, forecaster: str | None, trails: list[Trail], skip: int) -> ForecasterFacts:
+    def spread(figure: Callable[[Trail], float]) -> Spread:
+        return Spread.over([figure(trail) for trail in trails])
+
+    histograms = [np.nansum(trail.pit, axis=0) for trail in trails]
+    scored = [np.isfinite(trail.known[skip:]) for trail in trails]
+    return ForecasterFacts(
+        name=name,
+        forecaster=forecaster or Truth.__name__,
+        kind="bound" if forecaster is None else "forecaster",
+        log_score=spread(lambda trail: _mean(trail.log_score)),
+        order_crps=spread(_relative_order_crps),
+        close_crps=spread(lambda trail: _mean(trail.close_crps)),
+        cover50=spread(lambda trail: _ratio(trail.in50, trail.known)),
+        cover90=spread(lambda trail: _ratio(trail.in90, trail.known)),
+        pit=tuple(np.mean([counts / max(counts.sum(), 1.0) for counts in histograms], axis=0).tolist()),
+        left_out=int(sum((~rows).sum() for rows in scored)),
+        round_ms=float(np.mean([trail.ms[skip:].mean() for trail in trails])),
+        cover90_by_round=trails[0].in90 / trails[0].known,
+    )
+
+
+def _relative_order_crps(trail: Trail) -> float:
+    """The mean over positions of (mean CRPS of x_(c)) / (mean x_(c)), over the rounds with a forecast."""
+    rows = np.isfinite(trail.known)
+    if not rows.any():
+        return math.nan
+    return float((trail.order_crps[rows].mean(axis=0) / trail.order_truth[rows].mean(axis=0)).mean())
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _ratio(part: FloatArray, whole: FloatArray) -> float:
+    total = float(np.nansum(whole))
+    return float(np.nansum(part)) / total if total else math.nan
+
+
+def _notes(facts: ForecasterFacts) -> list[str]:
+    if facts.kind == "bound" or NARROW <= facts.cover90.mean <= WIDE or math.isnan(facts.cover90.mean):
+        return []
+    share, sure = f"{facts.cover90.mean:.1%}", "sure" if facts.cover90.mean < NARROW else "unsure"
+    return [f"`{facts.name}` is too {sure}: its 90 % interval holds {share} of the run times."]
