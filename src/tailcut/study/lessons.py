@@ -10,6 +10,7 @@ import numpy as np
 
 from tailcut.engines.simulated import replay
 from tailcut.engines.simulated.omniscient import SeesAll
+from tailcut.events import CloseRound, Command, Event
 from tailcut.policy import Decider, Policy, PolicyState, PolicyWrapper
 from tailcut.table import Table
 from tailcut.types import RoundRecord, RunTimes, Seconds
@@ -43,8 +44,8 @@ def closed_rounds(table: Table, closing: Policy, overhead: Seconds = 0.0) -> lis
         overhead: seconds between a close and the next opening.
     """
     recorder = _Recorder(SeesAll(closing, table) if closing.sees_all else closing)
-    replay(table, recorder, overhead=overhead)
-    return recorder.lessons
+    replay(table, recorder, overhead=overhead, watch=recorder.watch)
+    return recorder.lessons()
 
 
 def whole_rounds(table: Table, closed: Sequence[Lesson]) -> list[Lesson]:
@@ -60,15 +61,32 @@ def _whole_row(table: Table, row: int) -> RunTimes:
 
 @final
 class _Recorder(PolicyWrapper):
-    """Keeps every round as it was shown to the policy."""
+    """Keeps every round as it was shown to the policy.
+
+    The close tells the record. What was reported late is told when the policy learns, which may be later, and after
+    the last round perhaps never: nobody forecasts from it.
+    """
 
     def __init__(self, inner: Decider) -> None:
         super().__init__(inner)
-        self.lessons: list[Lesson] = []
+        self._closed: list[RoundRecord] = []
+        self._reports: dict[int, tuple[RunTimes, ...]] = {}
+
+    def watch(self, event: Event, commands: list[Command]) -> None:
+        """Keep the record of a round that closes."""
+        del event
+        self._closed += [command.record for command in commands if isinstance(command, CloseRound)]
 
     def learn(
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
-        """As the inner policy; rounds close one after the other, each once."""
-        self.lessons.append(Lesson(record.elapsed, record.run_times, reports))
+        """As the inner policy; keep the late reports."""
+        self._reports[record.version] = reports
         return self.inner.learn(state, plan, record, reports)
+
+    def lessons(self) -> list[Lesson]:
+        """One per closed round."""
+        return [
+            Lesson(record.elapsed, record.run_times, self._reports.get(record.version, ()))
+            for record in self._closed
+        ]
