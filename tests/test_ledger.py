@@ -21,7 +21,7 @@ def ledger(*workers: int, counts_workers: bool = True, begun: bool = True) -> Op
     roster = Roster(ids, ids % 2, np.full(len(ids), np.nan))
     books = OpenLedger(4, OPENED, roster, counts_workers)
     for worker in workers if begun else ():
-        books.started(worker, OPENED)
+        books.started((worker,), OPENED)
     return books
 
 
@@ -113,7 +113,7 @@ def test_an_arrival_before_the_opening_is_in_at_zero() -> None:
 def test_the_record_tells_every_fate() -> None:
     books = ledger(0, 1, 2, 3, 4, begun=False)
     for worker in (0, 1, 2, 3):
-        books.started(worker, OPENED + worker / 4)
+        books.started((worker,), OPENED + worker / 4)
     books.take(arrived(2.0, 0), 0)
     books.take(arrived(2.5, 1, finite=False), 0)
     books.lose(2, 13.0, since=OPENED + 0.5)
@@ -150,7 +150,7 @@ def test_a_record_does_not_follow_what_comes_later() -> None:
 def test_a_gradient_stays_used_when_its_worker_leaves_while_at_work_on_another() -> None:
     books = ledger(0, 1, counts_workers=False)
     books.take(arrived(1.0, 0), 0)
-    books.started(0, 11.0)
+    books.started((0,), 11.0)
     books.lose(0, 12.0, since=11.0)
     record = books.record(12.5, 0.0, set())
     assert record.fates.tolist() == [Fate.USED, Fate.ABANDONED]
@@ -159,7 +159,7 @@ def test_a_gradient_stays_used_when_its_worker_leaves_while_at_work_on_another()
 
 def test_who_sits_out_will_not_come_and_has_no_gradient() -> None:
     books = ledger(0, 1, 2, begun=False)
-    books.started(0, OPENED)
+    books.started((0,), OPENED)
     books.sit_out(1)
     assert books.progress(1.0).gone.tolist() == [False, True, False]
     books.lose(1, 12.0, since=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tailcut.events import Accepted, Arrived
@@ -15,6 +17,7 @@ from tailcut.types import (
     RoundRecord,
     RunTimes,
     Seconds,
+    Wait,
     WorkerId,
 )
 
@@ -25,7 +28,13 @@ def is_run_time(seconds: Seconds) -> bool:
 
 
 class OpenLedger:
-    """One open round. All arrays are aligned with `roster.workers`."""
+    """One open round. All arrays are aligned with `roster.workers`.
+
+    Attributes:
+        deadline: seconds after which each worker stops by itself, None for never.
+        welcome: workers whose gradient counts however old it is.
+        wait: what was decided last; None as long as the opening has not been decided on.
+    """
 
     def __init__(self, version: int, opened: Seconds, roster: Roster, counts_workers: bool) -> None:
         n = len(roster)
@@ -33,6 +42,9 @@ class OpenLedger:
         self.opened = opened
         self.roster = roster
         self.counts_workers = counts_workers
+        self.deadline: Seconds | None = None
+        self.welcome: frozenset[WorkerId] = frozenset()
+        self.wait: Wait | None = None
         self.position: dict[WorkerId, int] = {w: i for i, w in enumerate(roster.workers.tolist())}
         self.accepted: list[Accepted] = []
         self.count = 0
@@ -57,18 +69,43 @@ class OpenLedger:
         """Whether nobody came and nobody is left."""
         return self._out == 0 and self.count == 0
 
+    def due(self, now: Seconds, tick: bool) -> bool:
+        """Whether the last `Wait` asked to be woken by `now`, or nobody is left to wait for.
+
+        An arrival at the very moment of a wake-up leaves the decision to the tick: others may come then too.
+        """
+        wait = self.wait or Wait()
+        if self.complete or (wait.count is not None and self.count >= wait.count):
+            return True
+        if wait.until is None:
+            return False
+        moment = self.opened + wait.until
+        return now >= moment if tick else now > moment
+
+    def elapsed(self, now: Seconds) -> Seconds:
+        """Seconds since the opening; at a wake-up, no less than was asked for, however the clock rounds."""
+        elapsed, until = now - self.opened, self.wait.until if self.wait else None
+        woken = until is not None and now >= self.opened + until
+        return max(elapsed, until) if woken and until is not None else elapsed
+
+    def may_take(self, event: Arrived, admitted: bool) -> bool:
+        """Whether a gradient counts here: admitted for its age or welcome, of one who takes part, not counted yet."""
+        if not (admitted or event.worker in self.welcome) or event.worker not in self.position:
+            return False
+        return not (self.counts_workers and self.is_in(event.worker))
+
     def is_in(self, worker: WorkerId) -> bool:
         """Whether the worker has arrived in this round, usable or not. Workers outside the roster count as in."""
         i = self.position.get(worker)
         return i is None or bool(self._arrivals[i] < np.inf)
 
-    def started(self, worker: WorkerId, now: Seconds) -> None:
-        """The worker begins on this round's version."""
-        i = self.position.get(worker)
-        if i is not None:
-            self._started[i] = now
-            if self._fates[i] == Fate.UNSTARTED:
-                self._fates[i] = Fate.PENDING
+    def started(self, workers: Sequence[WorkerId], now: Seconds) -> None:
+        """Workers begin on this round's version; those outside the roster do not matter."""
+        places = [i for i in map(self.position.get, workers) if i is not None]
+        self._started[places] = now
+        self._fates[places] = np.where(
+            self._fates[places] == Fate.UNSTARTED, Fate.PENDING, self._fates[places]
+        )
 
     def take(self, event: Arrived, staleness: int) -> None:
         """A gradient that this round admits is in."""

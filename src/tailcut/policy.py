@@ -21,11 +21,15 @@ class PolicyState:
 class Decider(Protocol):
     """What `round.py` needs of a policy; `Policy` and whatever wraps one."""
 
+    @property
+    def opens_with_plan(self) -> bool:
+        """Whether workers cannot start before the round is planned."""
+
     def start(self) -> PolicyState:
         """The state before the first round."""
 
     def plan(self, state: PolicyState, roster: Roster, overhead: Seconds, late_finish: bool) -> Any:
-        """Work out the round at its opening."""
+        """Work out the round, as known at its opening."""
 
     def decide(self, plan: Any, progress: Progress) -> Decision:
         """Wait or close."""
@@ -69,6 +73,11 @@ class Policy:
     rule: Rule[Any, Any]
     sees_all: bool = False
     micro: int = 1
+
+    @property
+    def opens_with_plan(self) -> bool:
+        """Whether workers cannot start before the round is planned, by the rule."""
+        return self.rule.opens_with_plan
 
     def start(self) -> PolicyState:
         """The state before the first round."""
@@ -115,6 +124,11 @@ class PolicyWrapper:
 
     def __init__(self, inner: Decider) -> None:
         self.inner = inner
+
+    @property
+    def opens_with_plan(self) -> bool:
+        """As the inner policy."""
+        return self.inner.opens_with_plan
 
     def start(self) -> PolicyState:
         """As the inner policy."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import zip_longest
 from typing import Any, final
 
 import numpy as np
@@ -156,9 +157,13 @@ class Witness:
     begun: Counter[tuple[int, int]] = field(default_factory=Counter)
     ended: Counter[tuple[int, int]] = field(default_factory=Counter)
     closed: list[int] = field(default_factory=list)
+    sent: list[Event] = field(default_factory=list)
+    told: list[Command] = field(default_factory=list)
 
     def send(self, event: Event) -> None:
-        commands = self.machine.handle(event)
+        commands = [*self.machine.handle(event), *self.machine.think()]
+        self.sent.append(event)
+        self.told += commands
         assert self.machine.now == event.now >= self.now, "virtual time never runs backwards"
         self.now = event.now
         match event:
@@ -325,6 +330,41 @@ def test_the_same_script_gives_the_same_commands(
     assert one.begun == other.begun
     assert one.ended == other.ended
     assert one.now == other.now
+
+
+def exactly(value: Any) -> Any:
+    """The same thing as numbers and bytes, so that equal means equal to the last bit."""
+    if is_dataclass(value):
+        return type(value), tuple(exactly(getattr(value, each.name)) for each in fields(value))
+    if isinstance(value, list | tuple):
+        return tuple(exactly(each) for each in value)
+    return (value.dtype.str, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)
+
+
+@SETTINGS
+@given(**SCRIPTS, moments=st.lists(st.sampled_from([0, 0, 1, 2]), max_size=40), looks=st.booleans())
+def test_it_does_not_matter_when_a_run_thinks(
+    policy: str,
+    acceptance: str,
+    late_finish: bool,
+    steps: list[tuple[str, int, int]],
+    moments: list[int],
+    looks: bool,
+) -> None:
+    prompt = play(policy, acceptance, late_finish, steps)
+    machine = Rounds(POLICIES[policy], ACCEPTANCES[acceptance], late_finish, overhead=0.125)
+    told: list[Command] = []
+    for event, thoughts in zip_longest(prompt.sent, moments[: len(prompt.sent)], fillvalue=0):
+        assert not isinstance(event, int)
+        told += machine.handle(event)
+        if looks:
+            assert machine.state is machine.state
+        for _ in range(thoughts):
+            told += machine.think()
+    told += machine.think()
+    assert exactly(told) == exactly(prompt.told)
+    assert exactly(machine.state) == exactly(prompt.machine.state)
+    assert machine.overhead == prompt.machine.overhead
 
 
 def test_random_scripts_reach_what_they_are_meant_to_reach() -> None:

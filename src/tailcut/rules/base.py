@@ -41,13 +41,23 @@ class Rule(ABC, Generic[S, P]):
     function of plan and progress: no clock, no randomness beyond what `start` was seeded with.
     """
 
+    @property
+    def opens_with_plan(self) -> bool:
+        """Whether workers cannot start before the round is planned: it says when they stop, or whose old work counts.
+
+        Otherwise the plan is made while they compute. By default a rule that defines `worker_deadline` or
+        `welcome_stale` opens with its plan; one that wraps another hands on what that one says.
+        """
+        own = type(self)
+        return own.worker_deadline is not Rule.worker_deadline or own.welcome_stale is not Rule.welcome_stale
+
     @abstractmethod
     def start(self) -> S:
         """What is remembered before the first round."""
 
     @abstractmethod
     def plan(self, memory: S, opening: Opening) -> P:
-        """Work out once, at the opening, what `decide` needs."""
+        """Work out once, from what is known at the opening, what `decide` needs."""
 
     @abstractmethod
     def decide(self, plan: P, progress: Progress) -> Decision:

@@ -119,6 +119,11 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
                 "give 0.02 for one worker in fifty."
             )
 
+    @property
+    def opens_with_plan(self) -> bool:
+        """As the inner rule says."""
+        return self.inner.opens_with_plan
+
     def start(self) -> ExploreMemory[S]:
         """Nobody was cut yet."""
         return ExploreMemory(self.inner.start(), NOBODY, NOBODY, NOBODY)

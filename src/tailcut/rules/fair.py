@@ -90,6 +90,11 @@ class Fair(Rule[FairMemory[S], FairPlan[P]], Generic[S, P]):
                 f'how must be "wait" or "stale", but got {self.how!r}; give "wait" to keep all gradients fresh.'
             )
 
+    @property
+    def opens_with_plan(self) -> bool:
+        """With `"stale"` older gradients are welcome by plan; otherwise as the inner rule says."""
+        return self.how == "stale" or self.inner.opens_with_plan
+
     def start(self) -> FairMemory[S]:
         """Nobody has gone without yet."""
         return FairMemory(self.inner.start(), NOBODY, NOBODY)

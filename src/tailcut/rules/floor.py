@@ -56,6 +56,11 @@ class Floor(Rule[S, P]):
         elif self.least < 1:
             raise ParameterError(f"least must be at least 1 worker, but got {self.least}; give 1 or more.")
 
+    @property
+    def opens_with_plan(self) -> bool:
+        """As the inner rule says."""
+        return self.inner.opens_with_plan
+
     def start(self) -> S:
         """What the inner rule remembers."""
         return self.inner.start()

@@ -64,6 +64,11 @@ class WarmUp(Rule[S, WarmUpPlan[P]]):
                 "give 2.0 to close at twice the median arrival."
             )
 
+    @property
+    def opens_with_plan(self) -> bool:
+        """As the inner rule says."""
+        return self.inner.opens_with_plan
+
     def start(self) -> S:
         """What the inner rule remembers."""
         return self.inner.start()

@@ -16,18 +16,21 @@ class Timed(PolicyWrapper):
     Attributes:
         decisions: seconds of each single decision.
         total: seconds of everything: learning, forecasting, planning, deciding.
+        background: the part of it that a run spends while its workers compute: learning, forecasting, planning. None
+            of it where the policy must plan before workers start.
     """
 
     def __init__(self, inner: Decider) -> None:
         super().__init__(inner)
         self.decisions: list[Seconds] = []
         self.total: Seconds = 0.0
+        self.background: Seconds = 0.0
 
     def plan(self, state: PolicyState, roster: Roster, overhead: Seconds, late_finish: bool) -> Any:
         """As the inner policy, timed."""
         began = perf_counter()
         plan = self.inner.plan(state, roster, overhead, late_finish)
-        self.total += perf_counter() - began
+        self._thought(perf_counter() - began)
         return plan
 
     def decide(self, plan: Any, progress: Progress) -> Decision:
@@ -45,5 +48,10 @@ class Timed(PolicyWrapper):
         """As the inner policy, timed."""
         began = perf_counter()
         after = self.inner.learn(state, plan, record, reports)
-        self.total += perf_counter() - began
+        self._thought(perf_counter() - began)
         return after
+
+    def _thought(self, took: Seconds) -> None:
+        self.total += took
+        if not self.inner.opens_with_plan:
+            self.background += took

@@ -53,6 +53,11 @@ class Watched:
         self._roster: IntArray = np.empty(0, dtype=np.int64)
         self.states: list[PolicyState] = []
 
+    @property
+    def opens_with_plan(self) -> bool:
+        """As the policy."""
+        return self._inner.opens_with_plan
+
     def start(self) -> PolicyState:
         """As the policy."""
         return self._inner.start()

@@ -108,7 +108,7 @@ class _Simulation:
                 if self._departures.get(event.worker) != number:
                     continue
                 self._members.discard(event.worker)
-            self._obey(event, self.machine.handle(event))
+            self._tell(event)
         if len(self._records) < rounds and not self._by_job:
             raise InputError(
                 f"In round {len(self._records)} of {self.table.source} nobody is left whose gradient ever comes: "
@@ -130,7 +130,9 @@ class _Simulation:
         self._sequence += 1
         return number
 
-    def _obey(self, event: Event, commands: list[Command]) -> None:
+    def _tell(self, event: Event) -> None:
+        # Thinking takes no virtual time; what it says is as if it had been said with the rest.
+        commands = [*self.machine.handle(event), *self.machine.think()]
         if self.watch is not None:
             self.watch(event, commands)
         for command in commands:
@@ -165,7 +167,7 @@ class _Simulation:
             ),
         ]
         for change in changes:
-            self._obey(change, self.machine.handle(change))
+            self._tell(change)
         self._members = wanted
 
     def _row(self, worker: WorkerId, version: int) -> int | None:

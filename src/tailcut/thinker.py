@@ -1,0 +1,73 @@
+"""When a policy thinks: learning a closed round and planning the next one wait until their result is needed.
+
+A close and an opening hold up every worker, so neither waits for the policy to learn, to forecast or to plan. What is
+put off is kept with all it depends on, so that the result is the same whenever it is worked out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from tailcut.policy import Decider, PolicyState
+from tailcut.types import Decision, IntArray, Progress, Roster, RoundRecord, RunTimes, Seconds, WorkerId
+
+
+@final
+class Thinker:
+    """A policy, its state and its plan for the open round; both brought up to date when they are asked for."""
+
+    def __init__(self, policy: Decider) -> None:
+        self.policy = policy
+        self._state = policy.start()
+        self._lesson: tuple[Any, RoundRecord, tuple[RunTimes, ...]] | None = None
+        self._plan: Any = None
+        self._unplanned: tuple[Roster, Seconds, bool] | None = None
+
+    @property
+    def state(self) -> PolicyState:
+        """The state after every closed round; learns the last one now if it was not learnt yet."""
+        if self._lesson is not None:
+            self._state, self._lesson = self.policy.learn(self._state, *self._lesson), None
+        return self._state
+
+    @state.setter
+    def state(self, state: PolicyState) -> None:
+        self._state, self._lesson = state, None
+
+    @property
+    def plan(self) -> Any:
+        """The plan of the round opened last; made now if it was not made yet."""
+        if self._unplanned is not None:
+            self._plan, self._unplanned = self.policy.plan(self.state, *self._unplanned), None
+        return self._plan
+
+    def open(
+        self, roster: Roster, overhead: Seconds, late_finish: bool
+    ) -> tuple[Seconds | None, frozenset[WorkerId]]:
+        """A round opens: when each worker stops by itself, and whose gradient is welcome however old it is.
+
+        Only a policy that `opens_with_plan` has to plan for that.
+        """
+        self._unplanned = (roster, overhead, late_finish)
+        if not self.policy.opens_with_plan:
+            return None, frozenset()
+        welcome = self.policy.welcome_stale(self.plan)
+        return self.policy.worker_deadline(self.plan), frozenset(welcome.tolist())
+
+    def decide(self, progress: Progress) -> Decision:
+        """Wait or close."""
+        return self.policy.decide(self.plan, progress)
+
+    def worth_starting(self, position: int, elapsed: Seconds) -> bool:
+        """Whether a worker that comes free in mid-round should still begin."""
+        return self.policy.worth_starting(self.plan, position, elapsed)
+
+    def finishers(self, record: RoundRecord) -> IntArray:
+        """Cut workers that finish in the background; asked before the round is learnt."""
+        return self.policy.finishers(self.state, record)
+
+    def closed(self, record: RoundRecord, reports: tuple[RunTimes, ...]) -> None:
+        """The round has closed: to be learnt, with the late reports that came during it."""
+        plan = self.plan
+        assert self._lesson is None, "the round before was learnt when this one was planned"
+        self._lesson = (plan, record, reports)
