@@ -155,7 +155,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
 ) -> None:
     (folder / "here").mkdir()
     (folder / "file").write_text("no folder")
-    monkeypatch.setattr("tailcut.cli.compare", _never)
+    monkeypatch.setattr("tailcut.cli.compare_command.compare", _never)
     sentence = refused("compare", "demo8", *SMALL, "--report", report)
     assert all(part in sentence for part in REPORTS[report]), sentence
 
@@ -164,7 +164,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
 def test_a_folder_that_cannot_be_written_to_is_refused(
     refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tailcut.cli.compare", _never)
+    monkeypatch.setattr("tailcut.cli.compare_command.compare", _never)
     sentence = refused("compare", "demo8", *SMALL, "--report", "/proc/page.html")
     assert "/proc/page.html" in sentence
     assert "another folder" in sentence

@@ -70,7 +70,7 @@ def test_without_matplotlib_a_page_is_refused_before_the_work(
     for module in [name for name in sys.modules if name.startswith("tailcut.report.draw")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr("tailcut.cli.compare", _never)
+    monkeypatch.setattr("tailcut.cli.compare_command.compare", _never)
     ended = cli("compare", "demo8", *SMALL, "--report", "page.html")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
@@ -87,7 +87,7 @@ def test_too_little_memory_is_told_in_a_sentence(cli: Cli, monkeypatch: pytest.M
     def greedy(*arguments: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("tailcut.cli.compare", greedy)
+    monkeypatch.setattr("tailcut.cli.compare_command.compare", greedy)
     ended = cli("compare", "demo8", *SMALL)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == "tailcut: There is not enough memory. Take fewer rounds or workers.\n"
@@ -99,7 +99,7 @@ def test_an_interrupt_before_anything_was_finished_says_so(
     def impatient(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tailcut.cli.compare", impatient)
+    monkeypatch.setattr("tailcut.cli.compare_command.compare", impatient)
     ended = cli("compare", "demo8", *SMALL, "--report", "page.html")
     assert (ended.code, ended.out) == (130, "")
     assert ended.err == "tailcut: Interrupted after 0 of 1 sources; what was finished is shown.\n"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tailcut.report.formats import UNKNOWN, cutoff, figure, known, percent, share, span
+from tailcut.report.grid import title_of
 from tailcut.report.words import printable
 from tailcut.study.facts import PolicyFacts, SourceFacts
 
@@ -31,7 +32,7 @@ class Column:
     @property
     def title(self) -> str:
         """The heading on one line."""
-        return self.heading.replace("-\n", "").replace("–\n", "–").replace("\n", " ")
+        return title_of(self.heading)
 
 
 def columns(source: SourceFacts) -> list[Column]:

@@ -212,5 +212,5 @@ def _ratio(part: FloatArray, whole: FloatArray) -> float:
 def _notes(facts: ForecasterFacts) -> list[str]:
     if facts.kind == "bound" or NARROW <= facts.cover90.mean <= WIDE or math.isnan(facts.cover90.mean):
         return []
-    share, sure = f"{facts.cover90.mean:.1%}", "sure" if facts.cover90.mean < NARROW else "unsure"
+    share, sure = f"{100 * facts.cover90.mean:.1f} %", "sure" if facts.cover90.mean < NARROW else "unsure"
     return [f"`{facts.name}` is too {sure}: its 90 % interval holds {share} of the run times."]

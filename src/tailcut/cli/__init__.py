@@ -1,0 +1,21 @@
+"""The command line: the only reader of arguments and environment, the only writer to the screen.
+
+    entry.py             the program: `main`, exit codes, errors as sentences
+    *_command.py         one command each; it adds itself to `app`
+    arguments.py         checks of arguments that several commands share
+    progress.py          the bar, and what to show when work ends early
+
+A new command is a new file, and a line below; `--help` lists commands in that order.
+"""
+
+from tailcut.cli.entry import app, main
+
+# isort: off
+from tailcut.cli import compare_command as compare_command
+from tailcut.cli import backtest_command as backtest_command
+from tailcut.cli import list_commands as list_commands
+from tailcut.cli import table_command as table_command
+
+# isort: on
+
+__all__ = ["app", "main"]

@@ -1,0 +1,66 @@
+"""Checks of arguments that several commands share; what cannot be is said before any work is done."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Collection
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from tailcut.errors import ParameterError
+
+
+def at_least(name: str, value: int, least: int) -> None:
+    """Refuse an option below what makes sense."""
+    if value < least:
+        raise ParameterError(f"--{name} must be at least {least}, but got {value}. Try --{name} {least}.")
+
+
+def check_sampling(seeds: int, rounds: int | None, warmup: int | None) -> None:
+    """Refuse impossible numbers of samples and rounds."""
+    at_least("seeds", seeds, 1)
+    if rounds is not None:
+        at_least("rounds", rounds, 2)
+    if warmup is not None:
+        at_least("warmup", warmup, 0)
+
+
+def listed(policies: str, always: Collection[str]) -> list[str]:
+    """The policies named by `a,b,c`, each once.
+
+    Args:
+        policies: as given.
+        always: what takes part anyway; naming it is no mistake.
+    """
+    specs = list(dict.fromkeys(spec.strip() for spec in policies.split(",")))
+    if "" in specs:
+        raise ParameterError(
+            f"--policies has an empty name in {policies!r}. Separate names by single commas."
+        )
+    return [spec for spec in specs if spec not in always]
+
+
+def check_writable(path: Path) -> None:
+    """Find out before the work, not after it, that its outcome cannot be written."""
+    import_module("tailcut.report.draw")  # It says so itself if the extra is missing.
+    folder = path.resolve().parent
+    try:
+        if path.is_dir():
+            raise ParameterError(
+                f"--report {path} is a folder. Name a file in it, such as {path / 'page.html'}."
+            )
+        if not folder.is_dir():
+            raise ParameterError(f"--report {path}: the folder {folder} does not exist. Create it first.")
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ParameterError(
+            f"--report {path} cannot be written ({error.strerror}). Name a file in another folder."
+        ) from error
+
+
+def command_line() -> str:
+    """What was typed, for the page that came of it."""
+    return shlex.join(["tailcut", *sys.argv[1:]])

@@ -1,0 +1,81 @@
+"""`tailcut compare`: what each policy would have made of the same run times."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tailcut import names
+from tailcut.cli.arguments import check_sampling, check_writable, command_line, listed
+from tailcut.cli.entry import app
+from tailcut.cli.progress import each_source
+from tailcut.errors import ParameterError
+from tailcut.report import as_json, terminal_table, write_page
+from tailcut.study.compare import BOUNDS, Setting, compare, steps
+from tailcut.study.facts import Comparison
+
+
+@app.command("compare")
+def compare_command(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="SOURCE…", help="Run-time tables (files) or named clusters.")
+    ],
+    policies: Annotated[
+        str | None,
+        typer.Option(help="Policies a,b,c; parameters as name:key=value. Default: all usual ones."),
+    ] = None,
+    as_json_flag: Annotated[bool, typer.Option("--json", help="One JSON list on standard output.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Write a self-contained page with plots here.")] = None,
+    seeds: Annotated[int, typer.Option(help="Samples of each named cluster.")] = 5,
+    rounds: Annotated[int | None, typer.Option(help="Rounds per sample, or of a file.")] = None,
+    late: Annotated[str, typer.Option(help="What late workers do: abandon or finish.")] = "abandon",
+    overhead: Annotated[
+        float | None,
+        typer.Option(help="Seconds per round beside waiting. Default: the source's own, 0 for files."),
+    ] = None,
+    warmup: Annotated[
+        int | None, typer.Option(help="First rounds left out of the figures. Default: min(50, 10 %).")
+    ] = None,
+) -> None:
+    """Tell what each policy would have made of these run times."""
+    setting = _setting(seeds, rounds, late, overhead, warmup)
+    if report is not None:
+        check_writable(report)
+    entrants = [names.entrant(spec) for spec in _policy_specs(policies)]
+    opened = [names.source(spec) for spec in sources]
+    total = sum(steps(one, entrants, setting) for one in opened)
+    finished = each_source(opened, total, lambda one, tell: compare(one, entrants, setting, tell))
+    comparison = Comparison(command_line(), finished.facts)
+    if as_json_flag:
+        print(json.dumps(as_json(comparison), indent=1, allow_nan=False))
+    else:
+        console = Console()
+        for facts in finished.facts:
+            console.print(terminal_table(facts))
+            console.print()
+    if report is not None and finished.facts:
+        write_page(comparison, report)
+        print(f"Page: {report.resolve()}", file=sys.stderr if as_json_flag else sys.stdout)
+    finished.say_why()
+
+
+def _setting(
+    seeds: int, rounds: int | None, late: str, overhead: float | None, warmup: int | None
+) -> Setting:
+    check_sampling(seeds, rounds, warmup)
+    if late not in ("abandon", "finish"):
+        raise ParameterError(f"--late must be abandon or finish, but got {late!r}. Try --late abandon.")
+    if overhead is not None and not 0.0 <= overhead < float("inf"):
+        raise ParameterError(f"--overhead must be 0 or more seconds, but got {overhead}. Try --overhead 0.")
+    return Setting(late == "finish", overhead, warmup, seeds, rounds)
+
+
+def _policy_specs(policies: str | None) -> list[str]:
+    if policies is None:
+        return [name for name, named in names.policies().items() if named.usual]
+    return listed(policies, always=BOUNDS)

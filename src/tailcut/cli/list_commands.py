@@ -1,0 +1,32 @@
+"""`tailcut policies` and `tailcut clusters`: what can be named."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from tailcut import names
+from tailcut.cli.entry import app
+from tailcut.study.compare import BOUNDS
+
+
+@app.command("policies")
+def policies_command() -> None:
+    """List the policies, one line each."""
+    _list([(name, named.about) for name, named in names.policies().items()])
+    print(f"Bounds, always shown beside them: {', '.join(BOUNDS)}.")
+
+
+@app.command("clusters")
+def clusters_command() -> None:
+    """List the named clusters, one line each."""
+    _list([(name, preset.about) for name, preset in names.clusters().items()])
+
+
+def _list(rows: list[tuple[str, str]]) -> None:
+    table = RichTable(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
