@@ -1,0 +1,167 @@
+"""A policy's state in a file, so that a run can be taken up again with the same decisions.
+
+The arrays of the state lie side by side in a safetensors file; how they nest is told by a word in its header. Nothing
+in the file names code to run or to import: what may be built on loading is what the policy itself says it remembers,
+and each value must be of the kind that is declared there.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tailcut.declared import Declared, belief_of, memory_of
+from tailcut.errors import InputError
+from tailcut.policy import Policy, PolicyState
+from tailcut.tensor_file import Array, read_tensors, write_tensors
+
+KIND, VERSION = "tailcut-state", "1"
+MAKE = "save the state of a run of this policy again"
+
+
+def save_state(path: Path | str, state: PolicyState) -> None:
+    """Write a policy's state; a file of that name is replaced at once.
+
+    Args:
+        path: the file.
+        state: as `Rounds.state` gives it.
+
+    Raises:
+        InputError: the file cannot be written.
+        TypeError: the state holds something other than frozen dataclasses, arrays, numbers, text, None and tuples.
+
+    Example:
+        >>> import tempfile
+        >>> from tailcut.policies import bandit
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_state(f"{folder}/state.safetensors", bandit().start())
+        ...     load_state(f"{folder}/state.safetensors", bandit()).memory.n
+        0
+    """
+    arrays: dict[str, Array] = {}
+    structure = [_told(state.belief, "belief", arrays), _told(state.memory, "memory", arrays)]
+    words = {"format": KIND, "version": VERSION, "structure": json.dumps(structure, allow_nan=False)}
+    write_tensors(Path(path), arrays, words)
+
+
+def load_state(path: Path | str, policy: Policy) -> PolicyState:
+    """Read a state that a run of the same policy has saved.
+
+    Args:
+        path: the file.
+        policy: whose state it is; only what it declares to remember is built.
+
+    Raises:
+        InputError: it is not such a file, damaged, of another version, or of another policy.
+    """
+    arrays, words = read_tensors(Path(path), KIND, VERSION, MAKE)
+    try:
+        structure = json.loads(words.get("structure", ""))
+        if not isinstance(structure, list) or len(structure) != 2:
+            raise _MisfitError("its structure is not that of a state")
+        belief = _Builder(arrays).built(structure[0], belief_of(policy.forecaster), "belief")
+        memory = _Builder(arrays).built(structure[1], memory_of(policy.rule), "memory")
+    except (_MisfitError, ValueError, RecursionError) as problem:
+        raise InputError(f"{path} is damaged or no state of this policy: {problem}; {MAKE}.") from problem
+    return PolicyState(belief, memory)
+
+
+class _MisfitError(Exception):
+    """A value that is not what was declared."""
+
+
+def _told(value: Any, place: str, arrays: dict[str, Array]) -> Any:
+    """What JSON can hold of a value; its arrays are put aside under the name of their place."""
+    match value:
+        case None | bool() | str():
+            return value
+        case np.ndarray() | np.generic():
+            return _put_aside(value, place, arrays)
+        case int():
+            return value
+        case float():
+            # Hexadecimal is exact, and knows infinity and what is no number.
+            return {"float": value.hex()}
+        case tuple():
+            return {"tuple": [_told(each, f"{place}.{i}", arrays) for i, each in enumerate(value)]}
+    if not is_dataclass(value):
+        raise TypeError(
+            f"{place} is a {type(value).__name__}, which a saved state cannot hold; use a frozen dataclass."
+        )
+    parts = {f.name: _told(getattr(value, f.name), f"{place}.{f.name}", arrays) for f in fields(value)}
+    return {"type": type(value).__name__, "fields": parts}
+
+
+def _put_aside(value: Array | np.generic, place: str, arrays: dict[str, Array]) -> dict[str, str]:
+    if value.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{place} is an array of {value.dtype}, which a saved state cannot hold; use numbers."
+        )
+    if isinstance(value, np.generic):
+        arrays[place] = np.asarray(value)
+        return {"scalar": place}
+    # The order in memory is the order of summing up, so it belongs to the state.
+    turned = value.flags.f_contiguous and not value.flags.c_contiguous
+    arrays[place] = value.T if turned else value
+    return {"turned" if turned else "array": place}
+
+
+class _Builder:
+    """Builds values from their description, each of a declared kind."""
+
+    def __init__(self, arrays: dict[str, Array]) -> None:
+        self._arrays = arrays
+
+    def built(self, told: Any, declared: Declared, place: str) -> Any:
+        match told:
+            case None | bool() | int() | str():
+                value: Any = told
+            case {"float": str(text), **rest} if not rest:
+                value = float.fromhex(text)
+            case {"array": str(name), **rest} if not rest:
+                value = self._array(name)
+            case {"turned": str(name), **rest} if not rest:
+                value = self._array(name).T
+            case {"scalar": str(name), **rest} if not rest:
+                value = self._array(name)[()]
+            case {"tuple": list(items), **rest} if not rest:
+                return self._tuple(items, declared, place)
+            case {"type": str(name), "fields": dict(parts), **rest} if not rest:
+                return self._record(name, parts, declared, place)
+            case _:
+                raise _MisfitError(f"{place} is described in no known way")
+        if not declared.holds(value):
+            raise _MisfitError(f"{place} is {_kind(value)}, but must be {declared}")
+        return value
+
+    def _array(self, name: str) -> Array:
+        if name not in self._arrays:
+            raise _MisfitError(f"the array {name!r} is missing")
+        return self._arrays[name]
+
+    def _tuple(self, items: list[Any], declared: Declared, place: str) -> tuple[Any, ...]:
+        expected = declared.items(len(items))
+        if expected is None:
+            raise _MisfitError(f"{place} is a tuple of {len(items)}, but must be {declared}")
+        pairs = zip(items, expected, strict=True)
+        return tuple(self.built(item, kind, f"{place}.{i}") for i, (item, kind) in enumerate(pairs))
+
+    def _record(self, name: str, parts: dict[str, Any], declared: Declared, place: str) -> Any:
+        record = declared.record(name)
+        if record is None:
+            raise _MisfitError(f"{place} is a {name}, but must be {declared}")
+        if set(parts) != set(record.fields):
+            odd = ", ".join(sorted(set(parts) ^ set(record.fields)))
+            raise _MisfitError(f"{place} and this program's {name} differ in {odd}")
+        values = {key: self.built(parts[key], kind, f"{place}.{key}") for key, kind in record.fields.items()}
+        return record.make(**values)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}"
+    return "None" if value is None else f"{value!r:.40}"

@@ -1,0 +1,107 @@
+"""Arrays and a few words in one safetensors file: written at once, read with every mishap as a sentence.
+
+The format holds numbers and text and nothing that could run: whatever a file contains, reading it executes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from tailcut.errors import InputError
+from tailcut.traces.atomic import replacing
+
+Array = NDArray[Any]
+
+_LENGTH = 8
+"""Bytes at the start that say how long the header is."""
+_PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")
+"""How pickles begin, and the archives that torch keeps them in."""
+
+
+def write_tensors(path: Path, arrays: Mapping[str, Array], words: Mapping[str, str]) -> None:
+    """Write arrays and words; a file of that name is replaced once the new one is whole.
+
+    Args:
+        path: the file to create or replace.
+        arrays: any shapes; numbers or booleans.
+        words: what the arrays are.
+
+    Raises:
+        InputError: the file cannot be written there.
+    """
+    data = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, dict(words))
+    try:
+        with replacing(path) as file:
+            file.write(data)
+    except OSError as problem:
+        raise InputError(
+            f"{path} cannot be written: {problem.strerror}. Give a path in a folder of yours."
+        ) from problem
+
+
+def read_tensors(path: Path, kind: str, version: str, make: str) -> tuple[dict[str, Array], dict[str, str]]:
+    """Read what `write_tensors` has written.
+
+    Args:
+        path: the file.
+        kind: what its word `format` must be.
+        version: what its word `version` must be.
+        make: how to make such a file, for the remedy in a message, as in "make one with tailcut fit".
+
+    Returns:
+        The arrays, and the words.
+
+    Raises:
+        InputError: it is not there, not such a file, damaged, or of another version.
+    """
+    data = _bytes(path, make)
+    words = _words(path, data, make)
+    if words.get("format") != kind:
+        raise InputError(f"{path} holds no {kind}, but {words.get('format', 'other arrays')!r}; {make}.")
+    if words.get("version") != version:
+        raise InputError(
+            f"{path} is of version {words.get('version')!r} of this format, "
+            f"but this program reads version {version!r}; {make}."
+        )
+    try:
+        return load(data), words
+    except (SafetensorError, ValueError, KeyError, TypeError) as problem:
+        raise InputError(f"{path} is damaged or cut off ({problem}); {make}.") from problem
+
+
+def _bytes(path: Path, make: str) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        raise InputError(
+            f"{path} cannot be read: {problem.strerror}; check the path, or {make}."
+        ) from problem
+    if data.startswith(_PICKLES):
+        raise InputError(
+            f"{path} is a pickle, which could run anything when it is read, and is not read here; {make}."
+        )
+    return data
+
+
+def _words(path: Path, data: bytes, make: str) -> dict[str, str]:
+    """The words in the header, before the arrays are looked at."""
+    length = struct.unpack("<Q", data[:_LENGTH])[0] if len(data) >= _LENGTH else 0
+    header = data[_LENGTH : _LENGTH + length]
+    if not header.startswith(b"{"):
+        raise InputError(f"{path} is no safetensors file, or damaged at its very beginning; {make}.")
+    if len(header) < length:
+        raise InputError(f"{path} is cut off within its header; {make}.")
+    try:
+        words = json.loads(header).get("__metadata__", {})
+        return {str(name): str(text) for name, text in words.items()}
+    except (ValueError, AttributeError, RecursionError) as problem:
+        raise InputError(f"{path} has a damaged header; {make}.") from problem

@@ -1,0 +1,111 @@
+"""Every policy's state can be saved and taken up again in mid-run, and nothing changes, to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import pytest
+
+from tailcut import names
+from tailcut.clusters.presets import PRESETS
+from tailcut.engines.simulated import Run, replay
+from tailcut.events import CloseRound, Command, Event
+from tailcut.policies import POLICIES
+from tailcut.policy import Policy, PolicyState, PolicyWrapper
+from tailcut.saved import load_state, save_state
+from tailcut.table import Table
+from tailcut.types import RoundRecord, RunTimes
+
+ROUNDS, AFTER = 120, 60
+SPECS = [
+    *(name for name, named in POLICIES.items() if named.usual),
+    "drop-compute:follow=true",
+    "stopping:fair=4",
+    "stopping:fair=3:how=stale:floor=2",
+    "async",
+]
+
+
+@cache
+def sampled(source: str) -> Table:
+    return PRESETS[source].factory().sample(ROUNDS, np.random.default_rng(3)).table
+
+
+@final
+class Interrupted(PolicyWrapper):
+    """Puts its state into a file after a round and goes on, as another object, with what the file holds."""
+
+    def __init__(self, policy: Policy, spec: str, path: Path | None) -> None:
+        super().__init__(policy)
+        self._spec, self._path = spec, path
+        self.states: list[PolicyState] = []
+
+    def learn(
+        self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
+    ) -> PolicyState:
+        state = self.inner.learn(state, plan, record, reports)
+        if record.version == AFTER - 1 and self._path is not None:
+            save_state(self._path, state)
+            self.inner = names.entrant(self._spec).policy
+            state = load_state(self._path, self.inner)
+        self.states.append(state)
+        return state
+
+
+def exactly(value: Any) -> Any:
+    """The same thing as numbers and bytes, so that equal means equal to the last bit."""
+    if is_dataclass(value):
+        return type(value), tuple(exactly(getattr(value, each.name)) for each in fields(value))
+    if isinstance(value, list | tuple):
+        return tuple(exactly(each) for each in value)
+    return (value.dtype.str, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)
+
+
+def played(
+    spec: str, source: str, late_finish: bool, path: Path | None
+) -> tuple[Run, Interrupted, list[Command]]:
+    entrant = names.entrant(spec)
+    policy = Interrupted(entrant.policy, spec, path)
+    said: list[Command] = []
+
+    def watch(event: Event, commands: list[Command]) -> None:
+        del event
+        said.extend(commands)
+
+    run = replay(
+        sampled(source),
+        policy,
+        late_finish=late_finish,
+        overhead=0.05,
+        acceptance=entrant.acceptance,
+        micro=entrant.policy.micro,
+        sees_all=entrant.policy.sees_all,
+        watch=watch,
+    )
+    return run, policy, said
+
+
+@pytest.mark.parametrize(
+    ("source", "late_finish"), [("nodes16", False), ("nodes16", True), ("fail-and-return", True)]
+)
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_run_taken_up_from_a_file_goes_on_as_if_nothing_had_happened(
+    spec: str, source: str, late_finish: bool, tmp_path: Path
+) -> None:
+    _, whole, said = played(spec, source, late_finish, None)
+    _, parted, said_too = played(spec, source, late_finish, tmp_path / "state.safetensors")
+    assert (tmp_path / "state.safetensors").exists()
+    assert sum(isinstance(command, CloseRound) for command in said) >= ROUNDS - 1
+    assert exactly(said_too) == exactly(said)
+    assert exactly(parted.states) == exactly(whole.states)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_state_in_which_nothing_was_seen_can_be_saved(spec: str, tmp_path: Path) -> None:
+    policy = names.entrant(spec).policy
+    save_state(tmp_path / "start", policy.start())
+    assert exactly(load_state(tmp_path / "start", policy)) == exactly(policy.start())
