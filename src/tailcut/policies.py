@@ -19,6 +19,7 @@ from tailcut.rules import (
     Fair,
     Floor,
     MicroDeadline,
+    Regression,
     Rule,
     Stopping,
     WaitAll,
@@ -71,6 +72,11 @@ def elfving(window: int = 20, see: str = "all") -> Policy:
 def empirical(window: int = 20, see: str = "all") -> Policy:
     """Recent empirical distribution, cutoff chosen ahead; sees all run times."""
     return Policy(Recent(window=window), WarmUp(Ahead()), sees_all=_sees_all(see))
+
+
+def regression(window: int = 50, lags: int = 3, see: str = "all") -> Policy:
+    """Ridge regression of the best cutoff on the last rounds, cutoff chosen ahead; sees all run times."""
+    return Policy(NoForecast(), Regression(window=window, lags=lags), sees_all=_sees_all(see))
 
 
 def bandit(discount: float = 0.99) -> Policy:
@@ -157,6 +163,7 @@ POLICIES = {
     "backup": NamedPolicy(backup),
     "elfving": NamedPolicy(elfving),
     "empirical": NamedPolicy(empirical),
+    "regression": NamedPolicy(regression),
     "bandit": NamedPolicy(bandit),
     "drop-compute": NamedPolicy(drop_compute),
     "trend": NamedPolicy(trend),

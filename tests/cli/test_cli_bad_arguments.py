@@ -13,7 +13,10 @@ Cli: TypeAlias = Callable[..., Any]
 Refused: TypeAlias = Callable[..., str]
 
 SMALL = ("--rounds", "20", "--seeds", "1")
-KNOWN = "Known: async, backup, bandit, batch-sync, deadline, drop-compute, elfving, empirical, softsync, stale-sync"
+KNOWN = (
+    "Known: async, backup, bandit, batch-sync, deadline, drop-compute, elfving, empirical, regression, softsync, "
+    "stale-sync"
+)
 
 POLICIES = {
     "nope": ["'nope'", KNOWN],

@@ -10,6 +10,7 @@ from tailcut.rules.fair import Fair
 from tailcut.rules.floor import Floor
 from tailcut.rules.micro import MicroDeadline
 from tailcut.rules.patience import Patience
+from tailcut.rules.regression import Regression
 from tailcut.rules.stopping import Stopping
 from tailcut.rules.wait_all import WaitAll
 from tailcut.rules.warm_up import WarmUp
@@ -25,6 +26,7 @@ __all__ = [
     "MicroDeadline",
     "Opening",
     "Patience",
+    "Regression",
     "Rule",
     "Stopping",
     "WaitAll",

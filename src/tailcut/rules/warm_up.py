@@ -14,6 +14,17 @@ from tailcut.rules.base import Opening, P, Rule, S
 from tailcut.types import Close, Decision, IntArray, Progress, RoundRecord, Seconds, Wait
 
 
+def until_twice_the_median(progress: Progress, factor: float = 2.0) -> Decision:
+    """Wait for the median arrival, then until `factor` times that."""
+    half = max((still_possible(progress) + 1) // 2, 1)
+    if progress.count < half:
+        return Wait(count=half)
+    arrived = np.sort(progress.arrivals[np.isfinite(progress.arrivals)])
+    # Where a worker may count more than once, fewer than half of the workers can make up half of the count.
+    deadline = factor * float(arrived[min(half, len(arrived)) - 1])
+    return Close() if progress.elapsed >= deadline else Wait(until=deadline)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WarmUpPlan(Generic[P]):
     """One round's plan.
@@ -79,7 +90,11 @@ class WarmUp(Rule[S, WarmUpPlan[P]]):
 
     def decide(self, plan: WarmUpPlan[P], progress: Progress) -> Decision:
         """By the median's deadline without a forecast, by the inner rule with one."""
-        return self._cold(progress) if plan.cold else self.inner.decide(plan.inner, progress)
+        return (
+            until_twice_the_median(progress, self.factor)
+            if plan.cold
+            else self.inner.decide(plan.inner, progress)
+        )
 
     def learn(self, memory: S, plan: WarmUpPlan[P], record: RoundRecord) -> S:
         """Let the inner rule learn."""
@@ -100,12 +115,3 @@ class WarmUp(Rule[S, WarmUpPlan[P]]):
     def welcome_stale(self, plan: WarmUpPlan[P]) -> IntArray:
         """Those of the inner rule."""
         return self.inner.welcome_stale(plan.inner)
-
-    def _cold(self, progress: Progress) -> Decision:
-        half = max((still_possible(progress) + 1) // 2, 1)
-        if progress.count < half:
-            return Wait(count=half)
-        arrived = np.sort(progress.arrivals[np.isfinite(progress.arrivals)])
-        # Where a worker may count more than once, fewer than half of the workers can make up half of the count.
-        deadline = self.factor * float(arrived[min(half, len(arrived)) - 1])
-        return Close() if progress.elapsed >= deadline else Wait(until=deadline)
