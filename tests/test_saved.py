@@ -121,6 +121,7 @@ def refused(path: Path, sentence: str, policy: Policy | None = None) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     refused(tmp_path / "none", "cannot be read: No such file")
     refused(tmp_path, "cannot be read: Is a directory")
+    refused(tmp_path / "a\0b", "cannot be read: embedded null byte")
 
 
 @pytest.mark.parametrize("keep", [0, 3, 7, 8, 9, 40, 400])
@@ -235,6 +236,8 @@ def test_an_array_of_another_kind(tmp_path: Path) -> None:
 def test_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be written: No such file or directory\. Give a path"):
         save_state(tmp_path / "none" / "state", bandit().start())
+    with pytest.raises(InputError, match="cannot be written: .*null byte"):
+        save_state(tmp_path / "a\0b", bandit().start())
 
 
 def test_saving_again_replaces_the_file(tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def write_tensors(path: Path, arrays: Mapping[str, Array], words: Mapping[str, s
     try:
         with replacing(path) as file:
             file.write(data)
-    except OSError as problem:
+    except (OSError, ValueError) as problem:
         raise InputError(
-            f"{path} cannot be written: {problem.strerror}. Give a path in a folder of yours."
+            f"{path} cannot be written: {_reason(problem)}. Give a path in a folder of yours."
         ) from problem
 
 
@@ -81,15 +81,20 @@ def read_tensors(path: Path, kind: str, version: str, make: str) -> tuple[dict[s
 def _bytes(path: Path, make: str) -> bytes:
     try:
         data = path.read_bytes()
-    except OSError as problem:
+    except (OSError, ValueError) as problem:
         raise InputError(
-            f"{path} cannot be read: {problem.strerror}; check the path, or {make}."
+            f"{path} cannot be read: {_reason(problem)}; check the path, or {make}."
         ) from problem
     if data.startswith(_PICKLES):
         raise InputError(
             f"{path} is a pickle, which could run anything when it is read, and is not read here; {make}."
         )
     return data
+
+
+def _reason(problem: OSError | ValueError) -> str:
+    """What the system says; a path that no system takes, with a null byte in it, say, is no `OSError`."""
+    return (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
 
 
 def _words(path: Path, data: bytes, make: str) -> dict[str, str]:
