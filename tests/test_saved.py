@@ -236,7 +236,7 @@ def test_an_array_of_another_kind(tmp_path: Path) -> None:
 def test_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be written: No such file or directory\. Give a path"):
         save_state(tmp_path / "none" / "state", bandit().start())
-    with pytest.raises(InputError, match="cannot be written: .*null byte"):
+    with pytest.raises(InputError, match=r"cannot be written: .*null byte"):
         save_state(tmp_path / "a\0b", bandit().start())
 
 
