@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from round_scripts import INF, Says, arrived, closing, play, rounds, who
+
 from tailcut.events import (
     Accepted,
     Applied,

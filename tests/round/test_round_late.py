@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from round_scripts import NAN, Says, arrived, closing, heard, play, rounds, who
+
 from tailcut.acceptance import (
     bounded_stale,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from round_scripts import Says, arrived, closing, heard, play, rounds, who
+
 from tailcut.acceptance import (
     STALE_SYNCHRONOUS,
 )

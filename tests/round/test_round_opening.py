@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from round_scripts import Says, arrived, closing, play, rounds
+
 from tailcut.events import (
     Applied,
     Joined,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from round_scripts import Says, arrived, closing, heard, play, rounds
+
 from tailcut.events import (
     Accepted,
     Applied,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from round_scripts import closing, play, who
+
 from tailcut.events import (
     Applied,
     Arrived,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from round_scripts import INF, Says, arrived, closing, heard, play, rounds, who
+
 from tailcut.acceptance import (
     ASYNCHRONOUS,
     BATCH_SYNCHRONOUS,

@@ -7,8 +7,8 @@ from typing import Any, final
 
 import numpy as np
 import pytest
-
 from round_scripts import arrived, closing, play
+
 from tailcut.events import Applied, Arrived, CloseRound, Joined, Left, OpenRound, Tick, WakeAt
 from tailcut.forecast import NoForecast
 from tailcut.policy import Policy, PolicyState, PolicyWrapper

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from round_scripts import INF, NAN, Says, arrived, closing, heard, play, rounds, who
+
 from tailcut.events import (
     Applied,
     Event,
