@@ -39,10 +39,13 @@ class RegressionMemory:
 class Regression(Rule[RegressionMemory, int | None]):
     """Predict the next round's best cutoff by ridge regression on the last rounds, and wait for that many.
 
-    After a round its best cutoff is known, c* = argmax of c / (x_(c) + overhead). Its share of the workers is regressed
-    on what the `lags` rounds before showed: their own shares, and a few quantiles of the logarithms of their run times,
-    all relative to their usual values. The fit is made anew for every round over the last `window` rounds; its size depends on neither the
-    number of workers nor who they are, so workers may come and go.
+    After a round its best cutoff is known, c* = argmax of c / (x_(c) + overhead). Its share of the workers is
+    regressed on what the `lags` rounds before showed: their own shares, and a few quantiles of the logarithms of
+    their run times, all relative to their usual values. The fit is made anew for every round over the last `window`
+    rounds; its size depends on neither the number of workers nor who they are, so workers may come and go.
+
+    The mean of what would have been best is not what is best on the mean: where one worker too many costs much more
+    than one too few, as with rare and very slow workers, it waits too often.
 
     It wants all run times, of cut workers too. Given only those of closed rounds it takes the best cutoff among what it
     saw, and as that is never more than it waited for, it cuts more and more.
