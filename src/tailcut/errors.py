@@ -3,6 +3,7 @@
     TailcutError                 something a user can mend; the message is one sentence with value and remedy
     ├── InputError               what was given is wrong; the command line exits with code 2
     │   ├── TableError           a run-time table: names file, row, column, value and remedy
+    │   ├── ModelFileError       a file of a trained model cannot be read or written
     │   ├── UnknownNameError     no policy, cluster or parameter of that name; lists the known ones
     │   └── ParameterError       a known parameter with an impossible value
     └── MissingExtraError        an optional package is not installed; names the extra
@@ -53,6 +54,10 @@ class TableError(InputError):
             place.append(f"column {column!r}")
         got = "" if value is None else f", but got {_short(value)}"
         super().__init__(f"{', '.join(place)}: {problem}{got}. Remedy: {remedy}.")
+
+
+class ModelFileError(InputError):
+    """A file of a trained model cannot be read or written."""
 
 
 class UnknownNameError(InputError):

@@ -79,6 +79,30 @@ def regression(window: int = 50, lags: int = 3, see: str = "all") -> Policy:
     return Policy(NoForecast(), Regression(window=window, lags=lags), sees_all=_sees_all(see))
 
 
+def bdsgd(
+    model: str | None = None, window: int = 10, see: str = "all", train: int = 100, seed: int = 0
+) -> Policy:
+    """Deep state-space model of all workers (Teng & Wood 2018), cutoff chosen ahead; model=FILE, or fits itself once.
+
+    Without a file it waits for all in its first `train` rounds, as the paper's collection phase does, and trains on
+    them. A file brings its own window. With see=closed cut workers are imputed as published.
+    """
+    sees_all = _sees_all(see)
+    try:
+        from tailcut.fitting.bdsgd import BdsgdSettings
+        from tailcut.fitting.bdsgd_file import read_bdsgd
+        from tailcut.fitting.fit_once import FitOnce
+        from tailcut.forecast.bdsgd.forecaster import Bdsgd
+    except ModuleNotFoundError as error:
+        raise ParameterError(
+            "The policy bdsgd needs torch, which is not installed. Try pip install 'tailcut[train]'."
+        ) from error
+    if model is not None:
+        return Policy(Bdsgd(read_bdsgd(model), seed=seed), WarmUp(Ahead()), sees_all=sees_all)
+    forecaster = FitOnce(train=train, settings=BdsgdSettings(window=window), seed=seed)
+    return Policy(forecaster, Ahead(), sees_all=sees_all)
+
+
 def bandit(discount: float = 0.99) -> Policy:
     """Discounted UCB over cutoffs, rewarded with measured throughput."""
     return Policy(NoForecast(), Bandit(discount=discount))
@@ -168,6 +192,7 @@ POLICIES = {
     "drop-compute": NamedPolicy(drop_compute),
     "trend": NamedPolicy(trend),
     "stopping": NamedPolicy(stopping),
+    "bdsgd": NamedPolicy(bdsgd, usual=False),
     "deadline": NamedPolicy(deadline, usual=False),
     "batch-sync": NamedPolicy(batch_sync, BATCH_SYNCHRONOUS, usual=False),
     "stale-sync": NamedPolicy(stale_sync, STALE_SYNCHRONOUS, usual=False),

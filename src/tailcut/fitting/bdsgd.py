@@ -1,0 +1,223 @@
+"""Training of the published model (Teng & Wood 2018): once, offline, on fully observed rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tailcut.errors import ParameterError
+from tailcut.fitting.loop import Arrays, Standing, Training
+from tailcut.forecast.bdsgd.model import BdsgdModel, Sizes
+from tailcut.forecast.bdsgd.networks import first_weights, flat, network
+from tailcut.forecast.bdsgd.state_space import one_thread
+from tailcut.types import FloatArray, IntArray
+
+HELD_OUT = 0.15
+CEILING_RANK = 0.995
+LARGEST_STEP = 5.0
+HELD_OUT_SAMPLES = 4
+FEW_WORKERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class BdsgdSettings:
+    """How the published model is trained; the paper leaves these open.
+
+    Attributes:
+        latent: length of the hidden state; None for 8 up to 64 workers and 16 beyond.
+        hidden: width of the hidden layers.
+        window: rounds the inference network reads.
+        batch: windows per step.
+        rate: Adam's step size at first; it falls to a tenth over `decay` epochs.
+        decay: epochs over which it falls.
+        weight_decay: pull of the weights towards 0.
+        warm_up: epochs over which the weight of the divergence rises from a tenth to 1.
+        samples: draws of the hidden states per window and step.
+        gaps: part of the run times that inference does not see in training; keeps it from learning rounds by heart.
+    """
+
+    latent: int | None = None
+    hidden: int = 32
+    window: int = 10
+    batch: int = 32
+    rate: float = 3e-3
+    decay: int = 150
+    weight_decay: float = 1e-4
+    warm_up: int = 10
+    samples: int = 1
+    gaps: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in ("latent", "hidden", "window", "batch", "samples"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ParameterError(f"{name} must be at least 1, but got {value}. Try {name}=10.")
+        if not 0 <= self.gaps < 1:
+            raise ParameterError(f"gaps must be at least 0 and below 1, but got {self.gaps}. Try gaps=0.2.")
+
+    @property
+    def least_rounds(self) -> int:
+        """Rounds that training needs: some windows to learn from and one to hold out."""
+        return 2 * (self.window + 1)
+
+    def sizes(self, n: int) -> Sizes:
+        """Of the networks for `n` workers."""
+        latent = (8 if n <= FEW_WORKERS else 16) if self.latent is None else self.latent
+        return Sizes(n, latent, self.hidden, self.window)
+
+
+class BdsgdTraining(Training):
+    """Adam on the variational objective over windows of rounds; the last 15 % of the rounds are held out.
+
+    Run times are divided by their mean, as published. The few longest (0.5 %) are read as their lower end: one of a
+    hundred times the mean would otherwise set a worker's normal law by itself. Nothing else is done to them.
+
+    Args:
+        rows: `(T, n)` seconds, fully observed.
+        settings: sizes and step sizes.
+        seed: of first weights, order of windows and draws.
+        workers: `(n,)` ids of the columns, increasing; by default 0 … n − 1.
+    """
+
+    def __init__(
+        self, rows: FloatArray, settings: BdsgdSettings, seed: int, workers: IntArray | None = None
+    ) -> None:
+        self.settings = settings
+        self.workers = np.arange(rows.shape[1], dtype=np.int64) if workers is None else workers
+        self._refuse(rows)
+        self.scale = float(rows.mean())
+        scaled = rows / self.scale
+        self.floor, self.ceiling = (
+            float(end) for end in np.quantile(scaled, [1 - CEILING_RANK, CEILING_RANK])
+        )
+        scaled = np.minimum(scaled, self.ceiling)
+        self.sizes = settings.sizes(rows.shape[1])
+        cut = len(rows) - max(round(HELD_OUT * len(rows)), 1)
+        weights = first_weights(self.sizes, scaled[:cut], np.random.default_rng(seed))
+        self._module = network(self.sizes, weights)
+        self._centre = torch.tensor(weights["inference.centre"])
+        # One window longer than what is read later: the step into the unknown round is trained too.
+        length = settings.window + 1
+        windows = torch.tensor(scaled, dtype=torch.float32).unfold(0, length, 1).transpose(1, 2)
+        # A held-out window ends in a held-out round; it may begin before.
+        first_held_out = max(cut - settings.window, 1)
+        self._learn, self._held_out = windows[:first_held_out], windows[first_held_out:]
+        self._generator = torch.Generator().manual_seed(seed)
+        self._held_out_noise = self._module.noise(
+            HELD_OUT_SAMPLES, len(self._held_out), length, torch.Generator().manual_seed(seed + 1)
+        )
+        self._optimiser = torch.optim.AdamW(
+            self._module.parameters(), lr=settings.rate, weight_decay=settings.weight_decay
+        )
+        self._standing = Standing()
+        self._best = self._weights()
+
+    def epoch(self) -> float:
+        """Every window once, in a new order."""
+        done, settings = self._standing.epochs, self.settings
+        kl_weight = min(0.1 + 0.9 * done / max(settings.warm_up, 1), 1.0)
+        for group in self._optimiser.param_groups:
+            group["lr"] = settings.rate * 0.1 ** min(done / max(settings.decay, 1), 1.0)
+        order = torch.randperm(len(self._learn), generator=self._generator)
+        with one_thread():
+            for begin in range(0, len(order), settings.batch):
+                self._step(self._learn[order[begin : begin + settings.batch]], kl_weight)
+            loss = self._held_out_loss()
+        standing = self._standing.after(loss)
+        # While the divergence is not paid in full the losses fall for the wrong reason, yet they are comparable:
+        # the held-out loss always pays it.
+        if standing.best_epoch == standing.epochs:
+            self._best = self._weights()
+        self._standing = standing
+        return loss
+
+    def standing(self) -> Standing:
+        """How far it is."""
+        return self._standing
+
+    def arrays(self) -> Arrays:
+        """Weights, best weights, Adam's moments, standing and the generator's state."""
+        out: Arrays = {f"now.{name}": array for name, array in self._weights().items()}
+        out |= {f"best.{name}": array.copy() for name, array in self._best.items()}
+        for index, state in self._optimiser.state_dict()["state"].items():
+            out |= {f"adam.{index}.{name}": _numbers(value) for name, value in state.items()}
+        standing = self._standing
+        out["epochs"] = np.array([standing.epochs, standing.best_epoch], dtype=np.int64)
+        out["best_loss"] = np.array([min(standing.best_loss, np.finfo(np.float64).max)])
+        out["random"] = _numbers(self._generator.get_state())
+        return out
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over a state given by `arrays` of a training with the same rows, settings and seed."""
+        state = {name: torch.tensor(array) for name, array in _under("now.", arrays).items()}
+        self._module.load_state_dict(state)
+        self._best = {name: array.copy() for name, array in _under("best.", arrays).items()}
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, array in _under("adam.", arrays).items():
+            index, _, key = name.partition(".")
+            moments.setdefault(int(index), {})[key] = torch.tensor(array)
+        groups = self._optimiser.state_dict()["param_groups"]
+        self._optimiser.load_state_dict({"state": moments, "param_groups": groups})
+        epochs, best_epoch = (int(value) for value in arrays["epochs"])
+        best_loss = float(arrays["best_loss"][0]) if best_epoch else float("inf")
+        self._standing = Standing(epochs, best_epoch, best_loss)
+        self._generator.set_state(torch.tensor(arrays["random"]))
+
+    def model_arrays(self) -> Arrays:
+        """Weights of the best epoch so far."""
+        return {name: array.copy() for name, array in self._best.items()}
+
+    def model(self) -> BdsgdModel:
+        """The best model so far."""
+        return BdsgdModel(
+            self.sizes, self.workers, self.scale, self.floor, self.ceiling, flat(self.sizes, self._best)
+        )
+
+    def _step(self, windows: Tensor, kl_weight: float) -> None:
+        batch, steps = windows.shape[:2]
+        noise = self._module.noise(self.settings.samples, batch, steps, self._generator)
+        bound = self._module.elbo(windows, noise, kl_weight, self._with_gaps(windows)).mean()
+        loss = -bound / (windows.shape[1] * windows.shape[2])
+        self._optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._module.parameters(), LARGEST_STEP)
+        self._optimiser.step()
+
+    def _with_gaps(self, windows: Tensor) -> Tensor:
+        """Hide a part of each window from inference (drop-out): run times read as the mean, the rest made up for it."""
+        gaps = self.settings.gaps
+        shown = torch.rand(windows.shape, generator=self._generator) >= gaps
+        return self._centre + (windows - self._centre) * shown / (1 - gaps)
+
+    def _held_out_loss(self) -> float:
+        """Minus the bound per worker and round; with the same draws every time, so that epochs can be compared."""
+        with torch.no_grad():
+            bound = self._module.elbo(self._held_out, self._held_out_noise).mean()
+        return -float(bound) / (self._held_out.shape[1] * self._held_out.shape[2])
+
+    def _weights(self) -> Arrays:
+        return {name: _numbers(tensor) for name, tensor in self._module.state_dict().items()}
+
+    def _refuse(self, rows: FloatArray) -> None:
+        least = self.settings.least_rounds
+        if len(rows) < least:
+            raise ParameterError(
+                f"Training with windows of {self.settings.window} rounds needs at least {least} rounds in which every "
+                f"worker was observed, but got {len(rows)}. Give more rounds or a shorter window."
+            )
+        if not (np.isfinite(rows) & (rows > 0)).all():
+            raise ParameterError(
+                "Run times to train on must be finite and > 0 for every worker in every round, but some are not. "
+                "Leave out the rounds or workers with gaps."
+            )
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().numpy().copy()
+
+
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,56 @@
+"""The published model in a model file: which arrays it has, and what they must be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+
+from tailcut.forecast.bdsgd.model import BdsgdModel, Sizes
+from tailcut.forecast.bdsgd.networks import flat, named, shapes
+from tailcut.modelfile import read_model, write_model
+
+KIND = "bdsgd"
+LARGEST = 2**17
+"""Of any size: what no model has, and a damaged file may claim."""
+
+
+def write_bdsgd(path: str | os.PathLike[str], model: BdsgdModel, about: Mapping[str, str]) -> None:
+    """Write a trained model.
+
+    Raises:
+        ModelFileError: the file cannot be written.
+    """
+    sizes = model.sizes
+    given = {
+        "sizes": np.array([sizes.n, sizes.latent, sizes.hidden, sizes.window], dtype=np.int64),
+        "workers": model.workers,
+        "units": np.array([model.scale, model.floor, model.ceiling]),
+    }
+    write_model(path, KIND, given | named(sizes, model.weights), about)
+
+
+def read_bdsgd(path: str | os.PathLike[str]) -> BdsgdModel:
+    """Read a trained model.
+
+    Raises:
+        ModelFileError: it is missing, damaged, or no such model.
+    """
+    file = read_model(path, KIND)
+    numbers = [int(size) for size in file.array("sizes", (4,), np.int64)]
+    if not all(1 <= number <= LARGEST for number in numbers):
+        file.refuse(f"gives impossible sizes {numbers}")
+    sizes = Sizes(*numbers)
+    wanted = shapes(sizes)
+    file.only(["sizes", "workers", "units", *wanted])
+    workers = file.array("workers", (sizes.n,), np.int64)
+    if not (np.diff(workers) > 0).all():
+        file.refuse("names a worker twice or out of order")
+    scale, floor, ceiling = (float(unit) for unit in file.array("units", (3,), np.float64))
+    if not (scale > 0 and 0 < floor <= ceiling):
+        file.refuse(f"has impossible units {scale}, {floor} and {ceiling}")
+    weights = {name: file.array(name, shape) for name, shape in wanted.items()}
+    if not (weights["inference.spread"] > 0).all():
+        file.refuse("has a spread that is not > 0")
+    return BdsgdModel(sizes, workers, scale, floor, ceiling, flat(sizes, weights))
