@@ -19,43 +19,44 @@ HELD_OUT = 0.15
 CEILING_RANK = 0.995
 LARGEST_STEP = 5.0
 HELD_OUT_SAMPLES = 4
-FEW_WORKERS = 64
+FEW_WORKERS, MANY_WORKERS = 64, 512
 
 
 @dataclass(frozen=True, slots=True)
 class BdsgdSettings:
-    """How the published model is trained; the paper leaves these open.
+    """How the published model is trained; the paper leaves these open. None leaves it to the number of workers.
 
     Attributes:
-        latent: length of the hidden state; None for 8 up to 64 workers and 16 beyond.
+        latent: length of the hidden state; None for 8 up to 64 workers, 16 up to 512 and 40 beyond.
         hidden: width of the hidden layers.
         window: rounds the inference network reads.
         batch: windows per step.
-        rate: Adam's step size at first; it falls to a tenth over `decay` epochs.
+        rate: Adam's step size at first, falling to a tenth; None for 0.003, beyond 512 workers 0.001.
         decay: epochs over which it falls.
         weight_decay: pull of the weights towards 0.
         warm_up: epochs over which the weight of the divergence rises from a tenth to 1.
         samples: draws of the hidden states per window and step.
-        gaps: part of the run times that inference does not see in training; keeps it from learning rounds by heart.
+        gaps: part of the run times that inference does not see in training, which keeps it from learning rounds by
+            heart; None for 0.2, beyond 512 workers 0.5.
     """
 
     latent: int | None = None
     hidden: int = 32
     window: int = 10
     batch: int = 32
-    rate: float = 3e-3
+    rate: float | None = None
     decay: int = 150
     weight_decay: float = 1e-4
     warm_up: int = 10
     samples: int = 1
-    gaps: float = 0.2
+    gaps: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("latent", "hidden", "window", "batch", "samples"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ParameterError(f"{name} must be at least 1, but got {value}. Try {name}=10.")
-        if not 0 <= self.gaps < 1:
+        if self.gaps is not None and not 0 <= self.gaps < 1:
             raise ParameterError(f"gaps must be at least 0 and below 1, but got {self.gaps}. Try gaps=0.2.")
 
     @property
@@ -65,8 +66,16 @@ class BdsgdSettings:
 
     def sizes(self, n: int) -> Sizes:
         """Of the networks for `n` workers."""
-        latent = (8 if n <= FEW_WORKERS else 16) if self.latent is None else self.latent
-        return Sizes(n, latent, self.hidden, self.window)
+        usual = 8 if n <= FEW_WORKERS else 16 if n <= MANY_WORKERS else 40
+        return Sizes(n, usual if self.latent is None else self.latent, self.hidden, self.window)
+
+    def rate_for(self, n: int) -> float:
+        """Adam's first step size for `n` workers."""
+        return (3e-3 if n <= MANY_WORKERS else 1e-3) if self.rate is None else self.rate
+
+    def gaps_for(self, n: int) -> float:
+        """Part of the run times hidden from inference, for `n` workers."""
+        return (0.2 if n <= MANY_WORKERS else 0.5) if self.gaps is None else self.gaps
 
 
 class BdsgdTraining(Training):
@@ -109,8 +118,9 @@ class BdsgdTraining(Training):
         self._held_out_noise = self._module.noise(
             HELD_OUT_SAMPLES, len(self._held_out), length, torch.Generator().manual_seed(seed + 1)
         )
+        self._rate = settings.rate_for(self.sizes.n)
         self._optimiser = torch.optim.AdamW(
-            self._module.parameters(), lr=settings.rate, weight_decay=settings.weight_decay
+            self._module.parameters(), lr=self._rate, weight_decay=settings.weight_decay
         )
         self._standing = Standing()
         self._best = self._weights()
@@ -120,7 +130,7 @@ class BdsgdTraining(Training):
         done, settings = self._standing.epochs, self.settings
         kl_weight = min(0.1 + 0.9 * done / max(settings.warm_up, 1), 1.0)
         for group in self._optimiser.param_groups:
-            group["lr"] = settings.rate * 0.1 ** min(done / max(settings.decay, 1), 1.0)
+            group["lr"] = self._rate * 0.1 ** min(done / max(settings.decay, 1), 1.0)
         order = torch.randperm(len(self._learn), generator=self._generator)
         with one_thread():
             for begin in range(0, len(order), settings.batch):
@@ -188,7 +198,7 @@ class BdsgdTraining(Training):
 
     def _with_gaps(self, windows: Tensor) -> Tensor:
         """Hide a part of each window from inference (drop-out): run times read as the mean, the rest made up for it."""
-        gaps = self.settings.gaps
+        gaps = self.settings.gaps_for(self.sizes.n)
         shown = torch.rand(windows.shape, generator=self._generator) >= gaps
         return self._centre + (windows - self._centre) * shown / (1 - gaps)
 
