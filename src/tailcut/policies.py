@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 from tailcut.acceptance import ASYNCHRONOUS, BATCH_SYNCHRONOUS, STALE_SYNCHRONOUS, SYNCHRONOUS, Acceptance
 from tailcut.errors import ParameterError
-from tailcut.forecast import NoForecast, Normal, Recent, Trend
+from tailcut.forecast import Bayes, NoForecast, Normal, Recent, Trend
 from tailcut.policy import Policy
 from tailcut.rules import (
     Ahead,
@@ -132,6 +132,21 @@ def stopping(
     return Policy(Trend(memory=memory), _wrapped(WarmUp(Stopping(skip=skip)), floor, explore, fair, how))
 
 
+def bayes(
+    model: str | None = None,
+    scenarios: bool = True,
+    deep: bool = False,
+    skip: float = 0.5,
+    floor: int = 1,
+    explore: bool = True,
+    fair: int = 0,
+    how: str = "wait",
+) -> Policy:
+    """Learned joint model (filters blended by score, shared factors), decided during the round."""
+    forecaster = Bayes(scenarios=scenarios)
+    return Policy(forecaster, _wrapped(WarmUp(Stopping(skip=skip)), floor, explore, fair, how))
+
+
 def batch_sync(share: float = 0.5) -> Policy:
     """Update after the first mini-batches of this version from anybody (K-batch-sync)."""
     return Policy(NoForecast(), Backup(share=share))
@@ -192,6 +207,7 @@ POLICIES = {
     "drop-compute": NamedPolicy(drop_compute),
     "trend": NamedPolicy(trend),
     "stopping": NamedPolicy(stopping),
+    "bayes": NamedPolicy(bayes),
     "bdsgd": NamedPolicy(bdsgd, usual=False),
     "deadline": NamedPolicy(deadline, usual=False),
     "batch-sync": NamedPolicy(batch_sync, BATCH_SYNCHRONOUS, usual=False),

@@ -65,24 +65,13 @@ class Trend(Forecaster[TrendBelief | None]):
             belief = first(Cells.around(float(np.median(seen.seconds[seen.observed]))))
         belief = admitted(recentred(belief, seen), seen.workers)
         rows = np.searchsorted(belief.ids, seen.workers)
-        position = belief.cells.position(seen.seconds)
-        groups = shared.grouping(seen.nodes)
-        # Of a worker's first time nobody can say whether it or its group is slow.
-        known = belief.last_cell[rows] != NEVER
-        if known.any():
-            laws, cells = belief.next[rows[known]], position[known].astype(np.int64)
-            factors = shared.followed(
-                belief.factors, groups[known], laws, cells, seen.observed[known], late=seen.late
-            )
-            belief = replace(belief, factors=factors)
-        # Everything from here on is at factor 1.
-        plain = np.clip(position - belief.factors.shift_of(groups), 0.0, COUNT - 2.0**-20)
-        return self._followed(belief, rows, plain, seen.observed)
+        belief = replace(belief, factors=factors_after(belief, rows, belief.next[rows], seen))
+        return self.followed(belief, rows, plain_position(belief, seen), seen.observed)
 
-    def _followed(
+    def followed(
         self, belief: TrendBelief, rows: IntArray, position: FloatArray, observed: BoolArray
     ) -> TrendBelief:
-        """Each worker's own part of learning."""
+        """Each worker's own part of learning, at factor 1."""
         cell, part = law_of.split(position)
         before, last = belief.levels[rows], belief.last_cell[rows]
         weights = stay.updated_weights(
@@ -107,16 +96,16 @@ class Trend(Forecaster[TrendBelief | None]):
             belief,
             absent=absent,
             tally=Tally(
-                _put(belief.tally.events, rows, tally.events),
-                _put(belief.tally.censored, rows, tally.censored),
+                put(belief.tally.events, rows, tally.events),
+                put(belief.tally.censored, rows, tally.censored),
             ),
-            levels=_put(belief.levels, rows, levels),
-            last_cell=_put(belief.last_cell, rows, last_cell),
-            last_law=_put(belief.last_law, rows, last_law),
+            levels=put(belief.levels, rows, levels),
+            last_cell=put(belief.last_cell, rows, last_cell),
+            last_law=put(belief.last_law, rows, last_law),
             residuals=residuals,
             weights=weights,
-            own=_put(belief.own, rows, own),
-            next=_put(belief.next, rows, stay.predictive(weights, last_cell, last_law, own)),
+            own=put(belief.own, rows, own),
+            next=put(belief.next, rows, stay.predictive(weights, last_cell, last_law, own)),
         )
 
     def forecast(self, belief: TrendBelief | None, roster: Roster) -> Forecast | None:
@@ -124,17 +113,7 @@ class Trend(Forecaster[TrendBelief | None]):
         if belief is None:
             return None
         law = self._laws(belief, roster.workers)
-        survival = np.maximum(1.0 - np.cumsum(law, axis=1), 0.0)
-        group_ids, groups = np.unique(shared.grouping(roster.nodes), return_inverse=True)
-        shifts, weights = shared.scenarios(belief.factors, group_ids)
-        cells = self._grid(law, groups, shifts, weights)
-        curves = np.empty((shifts.shape[1], len(roster), len(cells)))
-        for k in range(shifts.shape[1]):
-            at = cells[None, :] - shifts[groups, k][:, None]
-            picked = np.take_along_axis(survival, np.clip(at, 0, COUNT - 1), axis=1)
-            curves[k] = np.where(at < 0, 1.0, picked)
-        times = belief.cells.ends(cells)
-        return carry_over(Forecast(roster.workers, times, curves, weights, groups), roster.busy)
+        return carry_over(tabulated(belief, law, roster, self.grid), roster.busy)
 
     def _laws(self, belief: TrendBelief, workers: IntArray) -> FloatArray:
         """`(n, cells)` laws at factor 1; a worker never heard of has the residuals of all at the usual level."""
@@ -148,26 +127,73 @@ class Trend(Forecaster[TrendBelief | None]):
             law[unknown] = law_of.own_law(nothing, nothing.exposure(), prior, self.strength)
         return law
 
-    def _grid(self, law: FloatArray, groups: IntArray, shifts: IntArray, weights: FloatArray) -> IntArray:
-        """`(<= grid,)` cells at whose ends to tabulate: half by probability, half evenly in the logarithm."""
-        mass = np.zeros(COUNT)
-        for group in range(len(shifts)):
-            mine = law[groups == group].sum(axis=0)
-            for shift, weight in zip(shifts[group].tolist(), weights[group].tolist(), strict=True):
-                if weight > 0.0:
-                    mass += weight * shift_columns(mine, -shift)
-        reached = np.cumsum(mass) / mass.sum()
-        half = self.grid // 2
-        by_mass = np.searchsorted(reached, np.linspace(UNLIKELY, 1.0 - UNLIKELY, half))
-        low, high = max(int(by_mass[0]) - 1, 0), min(int(by_mass[-1]) + 1, COUNT - 1)
-        evenly = np.linspace(low, high, half).astype(np.int64)
-        return np.unique(np.minimum(np.concatenate([by_mass, evenly]), COUNT - 1))
+
+def factors_after(belief: TrendBelief, rows: IntArray, laws: FloatArray, seen: RunTimes) -> shared.Factors:
+    """What groups share after `seen`; of a worker's first time nobody can say whether it or its group is slow."""
+    known = belief.last_cell[rows] != NEVER
+    if not known.any():
+        return belief.factors
+    cells = belief.cells.position(seen.seconds[known]).astype(np.int64)
+    groups = shared.grouping(seen.nodes)
+    return shared.followed(
+        belief.factors, groups[known], laws[known], cells, seen.observed[known], late=seen.late
+    )
+
+
+def plain_position(belief: TrendBelief, seen: RunTimes) -> FloatArray:
+    """`(n,)` where run times lie in cells once their group's factor is taken out."""
+    shifts = belief.factors.shift_of(shared.grouping(seen.nodes))
+    out: FloatArray = np.clip(belief.cells.position(seen.seconds) - shifts, 0.0, COUNT - 2.0**-20)
+    return out
+
+
+def tabulated(
+    belief: TrendBelief, law: FloatArray, roster: Roster, grid: int, scenarios: bool = True
+) -> Forecast:
+    """The forecast that laws at factor 1 and the beliefs about factors make: a scenario per likely factor.
+
+    Args:
+        belief: cells and factors.
+        law: `(n, cells)` of the roster's workers.
+        roster: who takes part.
+        grid: times.
+        scenarios: whether factors may differ from 1.
+    """
+    survival = np.maximum(1.0 - np.cumsum(law, axis=1), 0.0)
+    group_ids, groups = np.unique(shared.grouping(roster.nodes), return_inverse=True)
+    if scenarios:
+        shifts, weights = shared.scenarios(belief.factors, group_ids)
+    else:
+        shifts, weights = np.zeros((len(group_ids), 1), np.int64), np.ones((len(group_ids), 1))
+    cells = _grid(law, groups, shifts, weights, grid)
+    curves = np.empty((shifts.shape[1], len(roster), len(cells)))
+    for k in range(shifts.shape[1]):
+        at = cells[None, :] - shifts[groups, k][:, None]
+        picked = np.take_along_axis(survival, np.clip(at, 0, COUNT - 1), axis=1)
+        curves[k] = np.where(at < 0, 1.0, picked)
+    return Forecast(roster.workers, belief.cells.ends(cells), curves, weights, groups)
+
+
+def _grid(law: FloatArray, groups: IntArray, shifts: IntArray, weights: FloatArray, grid: int) -> IntArray:
+    """`(<= grid,)` cells at whose ends to tabulate: half by probability, half evenly in the logarithm."""
+    mass = np.zeros(COUNT)
+    for group in range(len(shifts)):
+        mine = law[groups == group].sum(axis=0)
+        for shift, weight in zip(shifts[group].tolist(), weights[group].tolist(), strict=True):
+            if weight > 0.0:
+                mass += weight * shift_columns(mine, -shift)
+    reached = np.cumsum(mass) / mass.sum()
+    half = grid // 2
+    by_mass = np.searchsorted(reached, np.linspace(UNLIKELY, 1.0 - UNLIKELY, half))
+    low, high = max(int(by_mass[0]) - 1, 0), min(int(by_mass[-1]) + 1, COUNT - 1)
+    evenly = np.linspace(low, high, half).astype(np.int64)
+    return np.unique(np.minimum(np.concatenate([by_mass, evenly]), COUNT - 1))
 
 
 Numbers = TypeVar("Numbers", FloatArray, IntArray)
 
 
-def _put(old: Numbers, rows: IntArray, new: Numbers) -> Numbers:
+def put(old: Numbers, rows: IntArray, new: Numbers) -> Numbers:
     """`old` with some rows replaced; `rows` are distinct, so as many as there are is all of them, in order."""
     if len(rows) == len(old):
         return new

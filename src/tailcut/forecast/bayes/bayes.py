@@ -1,0 +1,144 @@
+"""The forecaster `bayes`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import numpy as np
+
+from tailcut.errors import ParameterError
+from tailcut.forecast.base import Forecaster
+from tailcut.forecast.bayes import blend, levels, pool
+from tailcut.forecast.bayes.belief import BayesBelief, nothing, prepared
+from tailcut.forecast.bayes.context import features
+from tailcut.forecast.bayes.deep import Deep
+from tailcut.forecast.bayes.shape import shape_laws
+from tailcut.forecast.carry import carry_over
+from tailcut.forecast.trend import own as law_of
+from tailcut.forecast.trend.cells import COUNT, Cells
+from tailcut.forecast.trend.trend import Trend, factors_after, plain_position, put, tabulated
+from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bayes(Forecaster[BayesBelief | None]):
+    """A blend of filters over each worker's run times, scenarios for what workers share, and a deep correction.
+
+    Everything is exact under censoring and needs no fixed number of workers. `learn` is a round's work, to be done
+    while the workers compute; nothing of it is needed to close one.
+
+    Attributes:
+        trend: each worker's own empirical law, and the factors that groups share.
+        memory: rounds over which the law of all workers is forgotten, where new evidence comes.
+        adapt: rounds over which the rates of the filter follow the data.
+        score_memory: rounds over which the variants are scored.
+        doubt: pull towards equal weights, see `blend.best_weights`.
+        scenarios: whether groups may share a factor; without, workers are independent.
+        deep: the pre-trained correction of hazards; None leaves the filters as they are.
+
+    Example:
+        >>> forecaster = Bayes()
+    """
+
+    trend: Trend = field(default_factory=Trend)
+    memory: float = 300.0
+    adapt: float = 20.0
+    score_memory: float = 50.0
+    doubt: float = 0.01
+    scenarios: bool = True
+    deep: Deep | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("memory", "adapt", "score_memory"):
+            if not getattr(self, name) > 1.0:
+                raise ParameterError(f"{name} must be over 1 round, but got {getattr(self, name)}. Try 50.")
+        if not self.doubt > 0.0:
+            raise ParameterError(f"doubt must be positive, but got {self.doubt}. Try 0.01.")
+
+    def start(self) -> BayesBelief | None:
+        """Nothing believed."""
+        return None
+
+    def learn(self, belief: BayesBelief | None, seen: RunTimes) -> BayesBelief | None:
+        """Follow what groups share, score the variants on what came, then follow each worker."""
+        if belief is None:
+            if not seen.observed.any():
+                return None
+            belief = nothing(Cells.around(float(np.median(seen.seconds[seen.observed]))))
+        belief = prepared(belief, seen)
+        rows = np.searchsorted(belief.base.ids, seen.workers)
+        laws = belief.laws[:, rows]
+        law = self._law(belief, rows, laws)
+        if self.scenarios:
+            belief = replace(
+                belief, base=replace(belief.base, factors=factors_after(belief.base, rows, law, seen))
+            )
+        # Everything from here on is at factor 1.
+        position = plain_position(belief.base, seen)
+        if not seen.late:
+            belief = self._scored(belief, laws, position, seen)
+        belief = replace(belief, context=belief.context.after(rows, law, position, seen))
+        return self._followed(belief, rows, position, seen)
+
+    def _scored(
+        self, belief: BayesBelief, laws: FloatArray, position: FloatArray, seen: RunTimes
+    ) -> BayesBelief:
+        """How well each variant had foreseen the round."""
+        where = belief.base.cells.position(seen.seconds)
+        close = np.clip(position + (where.max() - where), 0.0, COUNT - 1.0)
+        keep = 1.0 - 1.0 / self.score_memory
+        cross = keep * belief.cross + blend.cross_scores(laws, position, seen.observed, close)
+        scored = keep * belief.scored + 1.0
+        weights = blend.best_weights(cross, self.doubt + 1.0 / (1.0 + scored))
+        return replace(belief, crowd=float(len(seen)), cross=cross, scored=scored, weights=weights)
+
+    def _followed(
+        self, belief: BayesBelief, rows: IntArray, position: FloatArray, seen: RunTimes
+    ) -> BayesBelief:
+        """Each worker's own part, and the law of all."""
+        cell, part = law_of.split(position)
+        after, rates = levels.updated(
+            belief.rates,
+            belief.levels[rows],
+            belief.base.own[rows],
+            belief.everybody,
+            cell,
+            part,
+            seen.observed,
+            1.0 / self.adapt,
+        )
+        common = pool.paced(belief.common, position, seen.observed, self.memory * belief.crowd)
+        everybody = pool.law(common)
+        base = self.trend.followed(belief.base, rows, position, seen.observed)
+        filtered = levels.predictive(rates, after, base.own[rows], everybody)
+        laws = belief.laws.copy()
+        # Workers of whom nothing was heard keep their laws.
+        laws[:, rows] = base.next[rows], filtered, shape_laws(base, rows)
+        return replace(
+            belief,
+            base=base,
+            common=common,
+            everybody=everybody,
+            levels=put(belief.levels, rows, after),
+            rates=rates,
+            laws=laws,
+        )
+
+    def forecast(self, belief: BayesBelief | None, roster: Roster) -> Forecast | None:
+        """One scenario per likely factor of each group; a worker never heard of has the law of all."""
+        if belief is None:
+            return None
+        rows = np.minimum(np.searchsorted(belief.base.ids, roster.workers), len(belief.base.ids) - 1)
+        law = self._law(belief, rows, belief.laws[:, rows])
+        law[belief.base.ids[rows] != roster.workers] = belief.everybody
+        table = tabulated(belief.base, law, roster, self.trend.grid, self.scenarios)
+        return carry_over(table, roster.busy)
+
+    def _law(self, belief: BayesBelief, rows: IntArray, laws: FloatArray) -> FloatArray:
+        """`(rows, cells)` the blend of the variants, corrected by the deep part."""
+        law = blend.blended(belief.weights, laws)
+        if self.deep is None:
+            return law
+        return self.deep.corrected(features(belief.context, belief.rates, rows, law), law)

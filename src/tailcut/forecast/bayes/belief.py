@@ -1,0 +1,98 @@
+"""All that `bayes` believes, and how that belief grows with workers and follows the scale of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tailcut.forecast.bayes.context import Context
+from tailcut.forecast.bayes.levels import Rates
+from tailcut.forecast.trend.belief import TrendBelief, admitted, first, recentred
+from tailcut.forecast.trend.cells import COUNT, PER_OCTAVE, Cells, shift_columns
+from tailcut.forecast.trend.own import Tally
+from tailcut.types import FloatArray, IntArray, RunTimes
+
+VARIANTS = ("own", "level", "shape")
+"""Whose laws are blended: each worker's own past, the filter over levels, everybody's shape at its level."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BayesBelief:
+    """Arrays over known workers are aligned with `base.ids`.
+
+    Attributes:
+        base: cells, workers, own empirical laws, and the factors that groups share.
+        common: `(cells,)` events and exposure of all workers at factor 1.
+        crowd: workers in the last whole round.
+        everybody: `(cells,)` the law that `common` makes.
+        levels: `(m, cells)` belief about each worker's level in the last round.
+        rates: how levels move and how far run times lie from them.
+        laws: `(variants, m, cells)` each variant's law of the next run times at factor 1.
+        cross: `(variants, variants)` discounted sum of cross scores, see `blend`.
+        scored: discounted number of rounds in it.
+        weights: `(variants,)` how much each variant counts.
+        context: `(m, …)` what the deep part reads beside all this.
+    """
+
+    base: TrendBelief
+    common: Tally
+    crowd: float
+    everybody: FloatArray
+    levels: FloatArray
+    rates: Rates
+    laws: FloatArray
+    cross: FloatArray
+    scored: float
+    weights: FloatArray
+    context: Context
+
+
+def nothing(cells: Cells) -> BayesBelief:
+    """A belief about nobody."""
+    size = len(VARIANTS)
+    return BayesBelief(
+        base=first(cells),
+        common=Tally.empty(COUNT),
+        crowd=1.0,
+        everybody=np.full(COUNT, 1.0 / COUNT),
+        levels=np.zeros((0, COUNT)),
+        rates=Rates.first(),
+        laws=np.zeros((size, 0, COUNT)),
+        cross=np.zeros((size, size)),
+        scored=0.0,
+        weights=np.full(size, 1.0 / size),
+        context=Context.of(0),
+    )
+
+
+def prepared(belief: BayesBelief, seen: RunTimes) -> BayesBelief:
+    """The belief with room for everybody in `seen`, and with its unit where run times are."""
+    belief = _moved(belief, recentred(belief.base, seen))
+    base = admitted(belief.base, seen.workers)
+    if base is belief.base:
+        return belief
+    known = np.isin(base.ids, belief.base.ids)
+    at: IntArray = np.searchsorted(belief.base.ids, base.ids[known])
+    count = len(base.ids)
+    levels = np.broadcast_to(belief.everybody, (count, COUNT)).copy()
+    laws = np.broadcast_to(belief.everybody, (len(VARIANTS), count, COUNT)).copy()
+    levels[known] = belief.levels[at]
+    laws[:, known] = belief.laws[:, at]
+    return replace(belief, base=base, levels=levels, laws=laws, context=belief.context.grown(known, at))
+
+
+def _moved(belief: BayesBelief, base: TrendBelief) -> BayesBelief:
+    """The belief in the unit of `base`."""
+    octaves = round(float(np.log2(base.cells.unit / belief.base.cells.unit)))
+    if octaves == 0:
+        return belief
+    by = octaves * PER_OCTAVE
+    return replace(
+        belief,
+        base=base,
+        common=Tally(shift_columns(belief.common.events, by), shift_columns(belief.common.censored, by)),
+        everybody=shift_columns(belief.everybody, by),
+        levels=shift_columns(belief.levels, by),
+        laws=shift_columns(belief.laws, by),
+    )
