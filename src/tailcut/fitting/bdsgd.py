@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tailcut.errors import ParameterError
+from tailcut.fitting.adam import as_arrays, from_arrays, weights_of
 from tailcut.fitting.loop import Arrays, Standing, Training
 from tailcut.forecast.bdsgd.model import BdsgdModel, Sizes
 from tailcut.forecast.bdsgd.networks import first_weights, flat, network
@@ -123,7 +124,7 @@ class BdsgdTraining(Training):
             self._module.parameters(), lr=self._rate, weight_decay=settings.weight_decay
         )
         self._standing = Standing()
-        self._best = self._weights()
+        self._best = weights_of(self._module)
 
     def epoch(self) -> float:
         """Every window once, in a new order."""
@@ -140,7 +141,7 @@ class BdsgdTraining(Training):
         # While the divergence is not paid in full the losses fall for the wrong reason, yet they are comparable:
         # the held-out loss always pays it.
         if standing.best_epoch == standing.epochs:
-            self._best = self._weights()
+            self._best = weights_of(self._module)
         self._standing = standing
         return loss
 
@@ -150,31 +151,11 @@ class BdsgdTraining(Training):
 
     def arrays(self) -> Arrays:
         """Weights, best weights, Adam's moments, standing and the generator's state."""
-        out: Arrays = {f"now.{name}": array for name, array in self._weights().items()}
-        out |= {f"best.{name}": array.copy() for name, array in self._best.items()}
-        for index, state in self._optimiser.state_dict()["state"].items():
-            out |= {f"adam.{index}.{name}": _numbers(value) for name, value in state.items()}
-        standing = self._standing
-        out["epochs"] = np.array([standing.epochs, standing.best_epoch], dtype=np.int64)
-        out["best_loss"] = np.array([min(standing.best_loss, np.finfo(np.float64).max)])
-        out["random"] = _numbers(self._generator.get_state())
-        return out
+        return as_arrays(self._module, self._optimiser, self._best, self._standing, self._generator)
 
     def restore(self, arrays: Arrays) -> None:
         """Take over a state given by `arrays` of a training with the same rows, settings and seed."""
-        state = {name: torch.tensor(array) for name, array in _under("now.", arrays).items()}
-        self._module.load_state_dict(state)
-        self._best = {name: array.copy() for name, array in _under("best.", arrays).items()}
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, array in _under("adam.", arrays).items():
-            index, _, key = name.partition(".")
-            moments.setdefault(int(index), {})[key] = torch.tensor(array)
-        groups = self._optimiser.state_dict()["param_groups"]
-        self._optimiser.load_state_dict({"state": moments, "param_groups": groups})
-        epochs, best_epoch = (int(value) for value in arrays["epochs"])
-        best_loss = float(arrays["best_loss"][0]) if best_epoch else float("inf")
-        self._standing = Standing(epochs, best_epoch, best_loss)
-        self._generator.set_state(torch.tensor(arrays["random"]))
+        self._best, self._standing = from_arrays(arrays, self._module, self._optimiser, self._generator)
 
     def model_arrays(self) -> Arrays:
         """Weights of the best epoch so far."""
@@ -208,9 +189,6 @@ class BdsgdTraining(Training):
             bound = self._module.elbo(self._held_out, self._held_out_noise).mean()
         return -float(bound) / (self._held_out.shape[1] * self._held_out.shape[2])
 
-    def _weights(self) -> Arrays:
-        return {name: _numbers(tensor) for name, tensor in self._module.state_dict().items()}
-
     def _refuse(self, rows: FloatArray) -> None:
         least = self.settings.least_rounds
         if len(rows) < least:
@@ -223,11 +201,3 @@ class BdsgdTraining(Training):
                 "Run times to train on must be finite and > 0 for every worker in every round, but some are not. "
                 "Leave out the rounds or workers with gaps."
             )
-
-
-def _numbers(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().numpy().copy()
-
-
-def _under(prefix: str, arrays: Arrays) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,50 @@
+"""The deep part of `bayes` in a model file: which arrays it has, and what they must be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+
+import numpy as np
+
+from tailcut.forecast.bayes.context import FEATURES
+from tailcut.forecast.bayes.deep import HAZARDS, Deep
+from tailcut.modelfile import read_model, write_model
+
+KIND = "bayes"
+HIDDEN = 32
+SIZES = (FEATURES, HIDDEN, HIDDEN, HAZARDS)
+
+
+def write_bayes(path: str | os.PathLike[str], model: Deep, about: Mapping[str, str]) -> None:
+    """Write a trained network.
+
+    Raises:
+        ModelFileError: the file cannot be written.
+    """
+    arrays = {}
+    for k, (weight, bias) in enumerate(zip(model.weights, model.biases, strict=True)):
+        arrays[f"weight.{k}"] = np.ascontiguousarray(weight, dtype=np.float32)
+        arrays[f"bias.{k}"] = np.ascontiguousarray(bias, dtype=np.float32)
+    write_model(path, KIND, arrays, about)
+
+
+def read_bayes(path: str | os.PathLike[str]) -> Deep:
+    """Read a trained network.
+
+    Raises:
+        ModelFileError: it is missing, damaged, or no such model.
+    """
+    file = read_model(path, KIND)
+    layers = range(len(SIZES) - 1)
+    file.only([f"{name}.{k}" for k in layers for name in ("weight", "bias")])
+    weights = tuple(file.array(f"weight.{k}", (SIZES[k], SIZES[k + 1])).astype(np.float64) for k in layers)
+    biases = tuple(file.array(f"bias.{k}", (SIZES[k + 1],)).astype(np.float64) for k in layers)
+    return Deep(weights, biases)
+
+
+def read_prior() -> Deep:
+    """The network that comes with the package, trained on simulated clusters by `tailcut pretrain`."""
+    with as_file(files("tailcut.fitting").joinpath("prior.safetensors")) as path:
+        return read_bayes(path)

@@ -1,0 +1,61 @@
+"""Samples for the deep part of `bayes`: the forecaster runs over rounds as a run would see them, and is told the truth.
+
+What it learns from is cut as a real run cuts it; the run times it is scored on are the true ones, of cut workers too. That
+is what only simulated or fully recorded clusters can teach: how wrong a forecast is about those it no longer sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tailcut.fitting.bayes import HELD_OUT, Samples
+from tailcut.forecast.bayes.bayes import Bayes
+from tailcut.forecast.bayes.blend import blended
+from tailcut.forecast.bayes.context import features, reached_by
+from tailcut.forecast.bayes.deep import EDGES
+from tailcut.forecast.trend.trend import plain_position
+from tailcut.policies import stopping
+from tailcut.study.lessons import closed_rounds
+from tailcut.table import Table
+from tailcut.types import RunTimes
+
+FIRST = 5
+"""Rounds before the first sample."""
+
+
+def samples_of(table: Table, progress: Callable[[], None] = lambda: None) -> Samples:
+    """One sample per worker and round of a table; the last 15 % of the rounds are held out.
+
+    Args:
+        table: run times; those it has only as bounds are learnt from but make no sample.
+        progress: called after each round.
+    """
+    forecaster = Bayes()
+    belief = forecaster.start()
+    read, fell, rounds = [], [], []
+    for row, lesson in enumerate(closed_rounds(table, stopping())):
+        before = belief
+        for seen in (*lesson.reports, lesson.shown):
+            if len(seen):
+                belief = forecaster.learn(belief, seen)
+        progress()
+        if before is None or belief is None or row < FIRST or before.base.cells != belief.base.cells:
+            continue
+        ids = np.flatnonzero(~np.isnan(table.seconds[row]) & table.observed[row])
+        ids = ids[np.isin(ids, before.base.ids)]
+        where = np.searchsorted(before.base.ids, ids)
+        law = blended(before.weights, before.laws[:, where])
+        truth = RunTimes(ids, table.seconds[row, ids], np.ones(len(ids), np.bool_), table.nodes[ids])
+        # Which factor the round's group had is known only afterwards.
+        position = plain_position(replace(before.base, factors=belief.base.factors), truth)
+        read.append(features(before.context, before.rates, where, law))
+        fell.append(np.searchsorted(EDGES[1:-1], reached_by(law, position), side="right"))
+        rounds.append(np.full(len(ids), row))
+    if not read:
+        return Samples(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0, np.bool_))
+    when = np.concatenate(rounds)
+    held_out = when >= table.rounds - round(HELD_OUT * table.rounds)
+    return Samples(np.concatenate(read), np.concatenate(fell).astype(np.int64), held_out)

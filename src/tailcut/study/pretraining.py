@@ -1,0 +1,118 @@
+"""Simulated clusters to pre-train on: every kind we know, with parameters drawn at random, none of the named ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tailcut.clusters.base import Cluster
+from tailcut.clusters.churn import FailAndReturn
+from tailcut.clusters.compound import Mixture, Scaled
+from tailcut.clusters.drift import Drift, Switch
+from tailcut.clusters.groups import GroupsInTurn
+from tailcut.clusters.hetero import FixedLevels, PersistentStates
+from tailcut.clusters.iid import Iid, Independent
+from tailcut.clusters.laws import Law, ShiftedExponential, TruncatedNormal
+from tailcut.clusters.lognormal import LogNormal, ParetoTailed
+from tailcut.clusters.markov import MarkovNodes
+from tailcut.fitting.bayes import Samples
+from tailcut.study.deep_samples import samples_of
+
+ROUNDS = 200
+HELD_OUT_EVERY = 6
+"""Of so many clusters one is held out whole: what counts is clusters never seen."""
+
+
+def simulated_samples(clusters: int, seed: int, progress: Callable[[], None] = lambda: None) -> Samples:
+    """Samples from so many random clusters.
+
+    Args:
+        clusters: how many.
+        seed: of everything.
+        progress: called after each cluster.
+    """
+    parts = []
+    for index in range(clusters):
+        rng = np.random.default_rng([seed, index])
+        cluster = random_cluster(rng)
+        one = samples_of(cluster.sample(ROUNDS, rng).table)
+        held_out = np.full(len(one), index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1)
+        parts.append(Samples(one.features.astype(np.float32), one.bins, held_out))
+        progress()
+    return Samples(
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.bins for part in parts]),
+        np.concatenate([part.held_out for part in parts]),
+    )
+
+
+def random_cluster(rng: np.random.Generator) -> Cluster:
+    """One cluster of 4 to 64 workers."""
+    n = int(np.exp(rng.uniform(np.log(4), np.log(64))))
+    kind = int(rng.integers(8))
+    sigma = float(np.exp(rng.uniform(np.log(0.01), np.log(0.4))))
+    if kind == 0:
+        return Iid(_law(rng), n)
+    if kind == 1:
+        nodes = int(rng.integers(2, 9))
+        return MarkovNodes(
+            n=max(n, nodes),
+            node_count=nodes,
+            p_slow=rng.uniform(0.005, 0.08),
+            p_recover=rng.uniform(0.02, 0.2),
+            factor=rng.uniform(1.3, 6.0),
+            rho=rng.uniform(0.5, 0.98),
+            sd=rng.uniform(0.0, 0.2),
+            noise=rng.uniform(0.01, 0.15),
+            p_spike=rng.uniform(0.0, 0.03),
+            alpha=rng.uniform(1.2, 3.0),
+        )
+    if kind == 2:
+        low = rng.uniform(1.2, 3.0)
+        return PersistentStates(
+            n=n,
+            slow_share=rng.uniform(0.05, 0.6),
+            dwell=float(np.exp(rng.uniform(np.log(5), np.log(300)))),
+            low=low,
+            high=low * rng.uniform(1.0, 3.0),
+            sigma=sigma,
+        )
+    if kind == 3:
+        return FixedLevels(
+            n=n, spread=rng.uniform(0.02, 0.8), sigma=sigma, level_seed=int(rng.integers(2**31))
+        )
+    if kind == 4:
+        return Drift(n=n, factor=rng.uniform(1.2, 3.0), period=int(rng.integers(60, 600)), sigma=sigma)
+    if kind == 5:
+        return GroupsInTurn(
+            n=max(n, 6),
+            groups=int(rng.integers(2, 6)),
+            period=int(rng.integers(5, 60)),
+            factor=rng.uniform(1.3, 5.0),
+            sigma=sigma,
+        )
+    if kind == 6:
+        return FailAndReturn(
+            n=max(n, 4), p_fail=rng.uniform(0.002, 0.03), p_return=rng.uniform(0.02, 0.2), sigma=sigma
+        )
+    slower = int(rng.integers(1, n))
+    usual = _law(rng)
+    after = Independent((Scaled(usual, rng.uniform(1.3, 5.0)),) * slower + (usual,) * (n - slower))
+    return Switch(Iid(usual, n), after, int(rng.integers(40, 160)))
+
+
+def _law(rng: np.random.Generator) -> Law:
+    """One law of run times with a body around 1 s."""
+    sigma = float(np.exp(rng.uniform(np.log(0.01), np.log(0.7))))
+    kind = int(rng.integers(5))
+    if kind == 0:
+        return LogNormal(1.0, sigma)
+    if kind == 1:
+        return ShiftedExponential(rng.uniform(0.2, 2.0), rng.uniform(0.05, 1.0))
+    if kind == 2:
+        return TruncatedNormal(1.0, rng.uniform(0.02, 0.35))
+    if kind == 3:
+        return ParetoTailed(1.0, min(sigma, 0.3), rng.uniform(1.1, 3.0), rng.uniform(0.01, 0.15))
+    usual, slow = LogNormal(1.0, min(sigma, 0.2)), rng.uniform(0.01, 0.4)
+    return Mixture((usual, Scaled(usual, rng.uniform(1.5, 12.0))), (1.0 - slow, slow))
