@@ -41,10 +41,12 @@ def cross_scores(
         close: `(n,)` where the close lies for each worker, in cells.
     """
     last = min(int(close.max()) + 1, COUNT)
+    # At the middle of each cell, as the indicator below is.
     reached = np.cumsum(laws[:, :, :last], axis=2)
+    reached -= 0.5 * laws[:, :, :last]
     share = reached.mean(axis=(0, 1))
     weight = WIDTH[:last] / (share * (1.0 - share) + 0.5 / len(position))
-    cells = np.arange(last)
+    cells = np.arange(last) + 0.5
     until = weight * (cells[None, :] < close[:, None])
     until /= np.maximum(until.sum(axis=1, keepdims=True), 1e-300)
     reached -= (cells[None, :] >= position[:, None]) & observed[:, None]

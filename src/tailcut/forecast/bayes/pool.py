@@ -24,10 +24,11 @@ def paced(tally: Tally, position: FloatArray, observed: BoolArray, mass: float) 
     """
     new = pooled(Tally.empty(*tally.events.shape), position, observed, 1.0)
     keep = np.maximum(1.0 - new.exposure() / mass, 0.0)
-    # Exposure is a running sum over cells: keep what is kept by cell, then take it apart again.
+    # Exposure is a running sum over cells: keep what is kept by cell, then take it apart again. A tail that forgets
+    # less than the body makes "censored" negative there; it must stay so, or the body's exposure grows without events.
     exposure = tally.exposure() * keep
     events = tally.events * keep
-    censored = np.maximum(exposure - events - np.append(exposure[1:], 0.0), 0.0)
+    censored = exposure - events - np.append(exposure[1:], 0.0)
     return Tally(events + new.events, censored + new.censored)
 
 
