@@ -8,7 +8,9 @@ from typing import Any, Literal, cast
 
 from tailcut.acceptance import ASYNCHRONOUS, BATCH_SYNCHRONOUS, STALE_SYNCHRONOUS, SYNCHRONOUS, Acceptance
 from tailcut.errors import ParameterError
+from tailcut.fitting.bayes_file import read_bayes, read_prior
 from tailcut.forecast import Bayes, NoForecast, Normal, Recent, Trend
+from tailcut.forecast.bayes.deep import Deep
 from tailcut.policy import Policy
 from tailcut.rules import (
     Ahead,
@@ -134,17 +136,26 @@ def stopping(
 
 def bayes(
     model: str | None = None,
+    deep: bool = True,
     scenarios: bool = True,
-    deep: bool = False,
     skip: float = 0.5,
     floor: int = 1,
     explore: bool = True,
     fair: int = 0,
     how: str = "wait",
 ) -> Policy:
-    """Learned joint model (filters blended by score, shared factors), decided during the round."""
-    forecaster = Bayes(scenarios=scenarios)
+    """Learned joint model (filters, shared factors, a pre-trained net), decided during the round."""
+    if model is not None and not deep:
+        raise ParameterError(
+            f"model={model} is the deep part's, but deep=false leaves that out. Give one of the two."
+        )
+    forecaster = Bayes(deep=_deep(model) if deep else None, scenarios=scenarios)
     return Policy(forecaster, _wrapped(WarmUp(Stopping(skip=skip)), floor, explore, fair, how))
+
+
+def _deep(model: str | None) -> Deep:
+    """The deep part in a file, or the one that comes with the package."""
+    return read_prior() if model is None else read_bayes(model)
 
 
 def batch_sync(share: float = 0.5) -> Policy:

@@ -19,6 +19,10 @@ from tailcut.types import BoolArray, FloatArray, IntArray
 
 UNKNOWN_HAZARD = 0.02
 """Hazard per cell where nobody was ever seen: the chance that a worker beyond all experience arrives."""
+MOST_UNKNOWN = 0.1
+"""What that hazard may be at most: 20 cells, half an octave, are then likely to pass."""
+EDGE = 8
+"""Cells before the unknown from which its hazard is continued."""
 ENOUGH = 0.5
 """Exposure under which a cell counts as never seen."""
 
@@ -83,8 +87,18 @@ def hazard(tally: Tally) -> FloatArray:
     """`(cells,)` hazard of a shared tally, with a floor where nothing is known."""
     exposure = tally.exposure()
     raw = np.divide(tally.events, exposure, out=np.zeros_like(exposure), where=exposure > 1e-9)
-    known: FloatArray = np.where(exposure >= ENOUGH, raw, np.maximum(raw, UNKNOWN_HAZARD))
+    seen = exposure >= ENOUGH
+    known: FloatArray = np.where(seen, raw, np.maximum(raw, _beyond(tally, exposure, seen)))
     return known
+
+
+def _beyond(tally: Tally, exposure: FloatArray, seen: BoolArray) -> float:
+    """Hazard where nobody was ever seen: as of late before that, between a floor and a ceiling."""
+    last = np.flatnonzero(seen)[-EDGE:]
+    if len(last) == 0:
+        return UNKNOWN_HAZARD
+    at_edge = float(tally.events[last].sum() / exposure[last].sum())
+    return min(max(at_edge, UNKNOWN_HAZARD), MOST_UNKNOWN)
 
 
 def levels(tally: Tally, exposure: FloatArray) -> IntArray:
