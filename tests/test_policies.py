@@ -62,6 +62,13 @@ GIVEN: dict[str, tuple[Check, Any]] = {
     "stopping:explore=no": (lambda p: p.rule, WarmUp(Stopping())),
     "stopping:fair=20": (lambda p: p.rule, Fair(Explore(WarmUp(Stopping())), most_rounds=20, how="wait")),
     "stopping:fair=20:how=stale": (lambda p: p.rule.how, "stale"),
+    "bayes:deep=false": (lambda p: p.forecaster.deep, None),
+    "bayes:scenarios=false": (lambda p: p.forecaster.scenarios, False),
+    "bayes:skip=0.25": (lambda p: p.rule, Explore(WarmUp(Stopping(skip=0.25)))),
+    "bayes:floor=2": (lambda p: p.rule, Floor(Explore(WarmUp(Stopping())), least=2)),
+    "bayes:explore=no": (lambda p: p.rule, WarmUp(Stopping())),
+    "bayes:fair=20": (lambda p: p.rule, Fair(Explore(WarmUp(Stopping())), most_rounds=20, how="wait")),
+    "bayes:fair=20:how=stale": (lambda p: p.rule.how, "stale"),
     "batch-sync:share=0.25": (lambda p: p.rule, Backup(share=0.25)),
     "stale-sync:share=0.25": (lambda p: p.rule, Backup(share=0.25)),
     "softsync:k=2": (lambda p: p.rule, Backup(share=0.5)),
@@ -83,7 +90,7 @@ def test_every_parameter_of_every_policy_is_tried_above() -> None:
     there = {
         (name, key) for name, named in POLICIES.items() for key in inspect.signature(named.make).parameters
     }
-    with_a_file = {("bdsgd", "model")}  # Tried in tests/fitting, where there is a file.
+    with_a_file = {("bdsgd", "model"), ("bayes", "model")}  # Tried in tests/cli, where there is a file.
     assert tried == there - with_a_file
 
 
@@ -103,6 +110,8 @@ def test_what_the_names_stand_for() -> None:
     assert not POLICIES["trend"].make().sees_all
     assert POLICIES["trend"].make().rule == Explore(WarmUp(Ahead()))
     assert POLICIES["stopping"].make().rule == Explore(WarmUp(Stopping()))
+    assert POLICIES["bayes"].make().rule == Explore(WarmUp(Stopping()))
+    assert not POLICIES["bayes"].make().sees_all
     assert POLICIES["drop-compute"].make().micro == 8
 
 
@@ -165,6 +174,12 @@ REFUSED: list[tuple[Callable[[], Policy], str]] = [
     (lambda: policies.stopping(floor=-2), "floor must be at least 1, but got -2"),
     (lambda: policies.stopping(fair=-2), "fair must be 0 or more rounds, but got -2"),
     (lambda: policies.stopping(how="never"), "how must be 'wait' or 'stale', but got 'never'"),
+    (
+        lambda: policies.bayes(model="m", deep=False),
+        "model=m is the deep part's, but deep=false leaves that out",
+    ),
+    (lambda: policies.bayes(skip=1.0), "skip must be in"),
+    (lambda: policies.bayes(how="never"), "how must be 'wait' or 'stale', but got 'never'"),
     (lambda: policies.batch_sync(share=0.0), "share must be over 0"),
     (lambda: policies.stale_sync(share=2.0), "share must be over 0"),
     (lambda: policies.softsync(k=0), "k must be at least 1, but got 0"),

@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 
 from tailcut.clusters import Iid, LogNormal
-from tailcut.forecast import Forecaster, NoForecast, Normal, Recent, Trend, Truth
+from tailcut.forecast import Bayes, Forecaster, NoForecast, Normal, Recent, Trend, Truth
+from tailcut.forecast.bayes.context import FEATURES
+from tailcut.forecast.bayes.deep import HAZARDS, Deep
 from tailcut.testing import ForecasterSuite
+
+
+def _network() -> Deep:
+    """Some network; any must leave forecasts laws."""
+    rng = np.random.default_rng(0)
+    sizes = [(FEATURES, 8), (8, 8), (8, HAZARDS)]
+    return Deep(tuple(map(rng.standard_normal, sizes)), tuple(rng.standard_normal(out) for _, out in sizes))
+
 
 FORECASTERS: dict[str, Forecaster[Any]] = {
     "none": NoForecast(),
@@ -17,6 +27,10 @@ FORECASTERS: dict[str, Forecaster[Any]] = {
     "recent, one round": Recent(window=1),
     "trend": Trend(),
     "trend, forgetful": Trend(memory=2.0, pool_memory=3.0, strength=0.5, adapt=2.0, grid=16),
+    "bayes": Bayes(),
+    "bayes, independent": Bayes(scenarios=False),
+    "bayes, forgetful": Bayes(Trend(memory=2.0, grid=16), memory=2.0, adapt=2.0, score_memory=2.0, doubt=1.0),
+    "bayes, deep": Bayes(deep=_network()),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import as_file, files
 
 import numpy as np
@@ -44,6 +45,7 @@ def read_bayes(path: str | os.PathLike[str]) -> Deep:
     return Deep(weights, biases)
 
 
+@cache
 def read_prior() -> Deep:
     """The network that comes with the package, trained on simulated clusters by `tailcut pretrain`."""
     with as_file(files("tailcut.fitting").joinpath("prior.safetensors")) as path:
