@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OUT := out
 
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test lint bench bench-forecast clean
 
 help:
 	@echo "make demo   compare all policies on a cluster of 158 workers and write a page with plots"
 	@echo "make test   lint, types, import directions and all tests"
 	@echo "make bench  speed and quality claims, side by side in one run"
+	@echo "make bench-forecast  what bayes claims: shares, censoring, drift, membership, cost, coverage (three quarters of an hour)"
 	@echo "make lint   lint, types and import directions only"
 	@echo "make setup  the environment in $(VENV), which the others make themselves"
 
@@ -36,6 +37,9 @@ test: lint
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+bench-forecast: $(READY)
+	$(BIN)/python -m benchmarks.forecast
 
 clean:
 	rm -rf $(VENV) $(OUT)

@@ -1,0 +1,55 @@
+"""What letting late workers finish costs, where nothing is to be learnt by it, and what it buys in a trap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.forecast.claims import print_table
+from benchmarks.forecast.policies import flagship
+from benchmarks.forecast.pool import Job, spread
+from benchmarks.forecast.shares import one_sample
+
+SOURCES = ("trap10", "xeon158", "demo8", "iid-lognormal")
+ROUNDS = 400
+BEGIN = 150
+"""The round from which on the last column counts; in trap10, 50 rounds after the change. Held against a clairvoyant
+that starts there: it owes nothing to the price of a second before the change."""
+
+
+def main(
+    seeds: int = 5, rounds: int = ROUNDS, sources: Sequence[str] = SOURCES, processes: int | None = None
+) -> None:
+    """Measure and print; nothing is claimed."""
+    with_it, without = flagship(), f"{flagship()}:explore=false"
+    done = spread(
+        "with and without exploring",
+        [
+            Job((name, seed), one_sample, (name, seed, (with_it, without), rounds))
+            for name in sources
+            for seed in range(seeds)
+        ],
+        processes,
+    )
+    rows = []
+    for name in sources:
+        samples = [done.results[name, seed] for seed in range(seeds) if (name, seed) in done.results]
+        if not samples:
+            continue
+        begin = min(BEGIN, rounds // 2)
+        for policy in (with_it, without):
+            shares = [one.of_clairvoyant[policy] for one in samples]
+            rows.append(
+                [
+                    f"{name}: {'bayes' if policy == with_it else 'bayes:explore=false'}",
+                    f"{np.mean(shares):.4f} ({min(shares):.3f}–{max(shares):.3f})",
+                    f"{np.mean([one.later(policy, begin) for one in samples]):.4f}",
+                ]
+            )
+    print_table(
+        f"what exploring costs and buys: share of the clairvoyant, {seeds} seeds of {rounds} rounds",
+        ("source, policy", "mean (worst–best)", f"from round {min(BEGIN, rounds // 2)} on"),
+        rows,
+    )
+    done.or_stop()

@@ -1,0 +1,28 @@
+"""Model files of the published `bdsgd`, trained offline as in the paper: once per source, on fully observed rounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailcut.fitting.bdsgd import BdsgdSettings, BdsgdTraining
+from tailcut.fitting.bdsgd_file import write_bdsgd
+from tailcut.fitting.loop import fit
+from tailcut.types import FloatArray
+
+SEED = 1000
+"""Of the sample of a cluster that it is trained on; no table below uses it."""
+ROUNDS = 600
+EPOCHS, PATIENCE = 100, 20
+WINDOW = 10
+
+
+def train(rows: FloatArray, path: Path, epochs: int = EPOCHS) -> str:
+    """Train on `(rounds, n)` seconds and write the model; the policy that uses it.
+
+    Few rounds get a shorter window.
+    """
+    window = min(WINDOW, len(rows) // 2 - 1)
+    training = BdsgdTraining(rows, BdsgdSettings(window=window), seed=0)
+    report = fit(training, epochs=epochs, patience=PATIENCE)
+    write_bdsgd(path, training.model(), {"epochs": str(report.standing.epochs)})
+    return f"bdsgd:model={path}"
