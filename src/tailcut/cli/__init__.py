@@ -2,6 +2,7 @@
 
     entry.py             the program: `main`, exit codes, errors as sentences
     *_command.py         one command each; it adds itself to `app`
+    fit_kinds.py         what `fit` can fit
     arguments.py         checks of arguments that several commands share
     progress.py          the bar, and what to show when work ends early
 
@@ -13,6 +14,8 @@ from tailcut.cli.entry import app, main
 # isort: off
 from tailcut.cli import compare_command as compare_command
 from tailcut.cli import backtest_command as backtest_command
+from tailcut.cli import fit_command as fit_command
+from tailcut.cli import pretrain_command as pretrain_command
 from tailcut.cli import list_commands as list_commands
 from tailcut.cli import table_command as table_command
 

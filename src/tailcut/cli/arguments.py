@@ -43,21 +43,30 @@ def listed(policies: str, always: Collection[str]) -> list[str]:
 
 
 def check_writable(path: Path) -> None:
-    """Find out before the work, not after it, that its outcome cannot be written."""
+    """Find out before the work, not after it, that its page cannot be written."""
     import_module("tailcut.report.draw")  # It says so itself if the extra is missing.
+    check_file("--report", path, "page.html")
+
+
+def check_file(option: str, path: Path, example: str) -> None:
+    """Find out before the work that a file cannot be written.
+
+    Args:
+        option: that names the file.
+        path: the file.
+        example: what a file of its kind might be called.
+    """
     folder = path.resolve().parent
     try:
         if path.is_dir():
-            raise ParameterError(
-                f"--report {path} is a folder. Name a file in it, such as {path / 'page.html'}."
-            )
+            raise ParameterError(f"{option} {path} is a folder. Name a file in it, such as {path / example}.")
         if not folder.is_dir():
-            raise ParameterError(f"--report {path}: the folder {folder} does not exist. Create it first.")
+            raise ParameterError(f"{option} {path}: the folder {folder} does not exist. Create it first.")
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise ParameterError(
-            f"--report {path} cannot be written ({error.strerror}). Name a file in another folder."
+            f"{option} {path} cannot be written ({error.strerror}). Name a file in another folder."
         ) from error
 
 

@@ -1,13 +1,14 @@
 """Training the deep part of `bayes`: where, on the forecast's own scale, did run times really lie?
 
-A sample is what the network reads of one worker before a round, and the bin of u = F(x) into which its true run time then
-fell (`study.deep_samples` makes them). The loss is the negative log-likelihood of the bins under the corrected hazards; it
-asks only which bin, so a run time that repeats exactly wins nothing extra.
+A sample is what the network reads of one worker before a round, and the bin of u = F(x) into which its true run time
+then fell (`study.deep_samples` makes them). The loss is the negative log-likelihood of the bins under the corrected
+hazards; it asks only which bin, so a run time that repeats exactly wins nothing extra.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -17,11 +18,9 @@ from torch.nn.functional import logsigmoid
 from tailcut.errors import ParameterError
 from tailcut.fitting.adam import as_arrays, from_arrays, weights_of
 from tailcut.fitting.loop import Arrays, Standing, Training
-from tailcut.forecast.bayes.context import FEATURES
-from tailcut.forecast.bayes.deep import HAZARDS, MOST, Deep, plain_log_odds
+from tailcut.forecast.bayes.deep import MOST, SIZES, Deep, plain_log_odds
 from tailcut.types import BoolArray, FloatArray, IntArray
 
-HIDDEN = 32
 HELD_OUT = 0.15
 BATCH = 1024
 RATE, DECAY = 2e-3, 1e-4
@@ -51,10 +50,7 @@ class Network(torch.nn.Module):
 
     def __init__(self, start: Deep | None, generator: torch.Generator) -> None:
         super().__init__()
-        sizes = (FEATURES, HIDDEN, HIDDEN, HAZARDS)
-        self.layers = torch.nn.ModuleList(
-            torch.nn.Linear(wide, narrow) for wide, narrow in zip(sizes, sizes[1:], strict=False)
-        )
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(wide, narrow) for wide, narrow in pairwise(SIZES))
         with torch.no_grad():
             for index, layer in enumerate(self._linear()):
                 if start is not None:

@@ -9,13 +9,10 @@ from importlib.resources import as_file, files
 
 import numpy as np
 
-from tailcut.forecast.bayes.context import FEATURES
-from tailcut.forecast.bayes.deep import HAZARDS, Deep
+from tailcut.forecast.bayes.deep import SIZES, Deep
 from tailcut.modelfile import read_model, write_model
 
 KIND = "bayes"
-HIDDEN = 32
-SIZES = (FEATURES, HIDDEN, HIDDEN, HAZARDS)
 
 
 def write_bayes(path: str | os.PathLike[str], model: Deep, about: Mapping[str, str]) -> None:

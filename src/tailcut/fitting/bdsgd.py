@@ -125,6 +125,8 @@ class BdsgdTraining(Training):
         )
         self._standing = Standing()
         self._best = weights_of(self._module)
+        with one_thread():
+            self.untrained = self._held_out_loss()
 
     def epoch(self) -> float:
         """Every window once, in a new order."""

@@ -1,7 +1,7 @@
 """Samples for the deep part of `bayes`: the forecaster runs over rounds as a run would see them, and is told the truth.
 
-What it learns from is cut as a real run cuts it; the run times it is scored on are the true ones, of cut workers too. That
-is what only simulated or fully recorded clusters can teach: how wrong a forecast is about those it no longer sees.
+What it learns from is cut as a real run cuts it; the run times it is scored on are the true ones, of cut workers too.
+That is what only simulated or fully recorded clusters can teach: how wrong a forecast is about those it no longer sees.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from tailcut.clusters.drift import Drift, Switch
 from tailcut.clusters.groups import GroupsInTurn
 from tailcut.clusters.hetero import FixedLevels, PersistentStates
 from tailcut.clusters.iid import Iid, Independent
-from tailcut.clusters.laws import Law, ShiftedExponential, TruncatedNormal
+from tailcut.clusters.laws import Law, ShiftedExponential, TruncatedNormal, Uniform
 from tailcut.clusters.lognormal import LogNormal, ParetoTailed
 from tailcut.clusters.markov import MarkovNodes
 from tailcut.fitting.bayes import Samples
 from tailcut.study.deep_samples import samples_of
+from tailcut.table import Table
 
 ROUNDS = 200
 HELD_OUT_EVERY = 6
@@ -35,8 +37,7 @@ def simulated_samples(clusters: int, seed: int, progress: Callable[[], None] = l
     parts = []
     for index in range(clusters):
         rng = np.random.default_rng([seed, index])
-        cluster = random_cluster(rng)
-        one = samples_of(cluster.sample(ROUNDS, rng).table)
+        one = samples_of(random_table(ROUNDS, rng))
         held_out = np.full(len(one), index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1)
         parts.append(Samples(one.features.astype(np.float32), one.bins, held_out))
         progress()
@@ -47,9 +48,30 @@ def simulated_samples(clusters: int, seed: int, progress: Callable[[], None] = l
     )
 
 
+def random_table(rounds: int, rng: np.random.Generator) -> Table:
+    """Run times of a random cluster, some with workers of different speed, a common load, or values that are held."""
+    table = random_cluster(rng).sample(rounds, rng).table
+    seconds = table.seconds.copy()
+    if rng.random() < 0.3:
+        seconds *= np.exp(rng.uniform(0.02, 0.5) * rng.standard_normal(table.workers))
+    if rng.random() < 0.25:
+        steps = (
+            (rng.random(rounds) < rng.uniform(0.01, 0.1))
+            * rng.uniform(0.1, 0.7)
+            * rng.standard_normal(rounds)
+        )
+        seconds *= np.exp(np.clip(np.cumsum(steps), -1.5, 1.5))[:, None]
+    if rng.random() < 0.25:
+        held = rng.random(seconds.shape) < rng.uniform(0.2, 0.7)
+        for row in range(1, rounds):
+            there = held[row] & ~np.isnan(seconds[row]) & ~np.isnan(seconds[row - 1])
+            seconds[row, there] = seconds[row - 1, there]
+    return replace(table, seconds=seconds)
+
+
 def random_cluster(rng: np.random.Generator) -> Cluster:
-    """One cluster of 4 to 64 workers."""
-    n = int(np.exp(rng.uniform(np.log(4), np.log(64))))
+    """One cluster of 4 to 48 workers."""
+    n = int(np.exp(rng.uniform(np.log(4), np.log(49))))
     kind = int(rng.integers(8))
     sigma = float(np.exp(rng.uniform(np.log(0.01), np.log(0.4))))
     if kind == 0:
@@ -105,7 +127,7 @@ def random_cluster(rng: np.random.Generator) -> Cluster:
 def _law(rng: np.random.Generator) -> Law:
     """One law of run times with a body around 1 s."""
     sigma = float(np.exp(rng.uniform(np.log(0.01), np.log(0.7))))
-    kind = int(rng.integers(5))
+    kind = int(rng.integers(6))
     if kind == 0:
         return LogNormal(1.0, sigma)
     if kind == 1:
@@ -114,5 +136,8 @@ def _law(rng: np.random.Generator) -> Law:
         return TruncatedNormal(1.0, rng.uniform(0.02, 0.35))
     if kind == 3:
         return ParetoTailed(1.0, min(sigma, 0.3), rng.uniform(1.1, 3.0), rng.uniform(0.01, 0.15))
+    if kind == 4:
+        low = rng.uniform(0.3, 1.0)
+        return Uniform(low, low * rng.uniform(1.1, 5.0))
     usual, slow = LogNormal(1.0, min(sigma, 0.2)), rng.uniform(0.01, 0.4)
     return Mixture((usual, Scaled(usual, rng.uniform(1.5, 12.0))), (1.0 - slow, slow))

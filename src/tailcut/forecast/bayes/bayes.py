@@ -70,7 +70,8 @@ class Bayes(Forecaster[BayesBelief | None]):
         belief = prepared(belief, seen)
         rows = np.searchsorted(belief.base.ids, seen.workers)
         laws = belief.laws[:, rows]
-        law = self._law(belief, rows, laws)
+        plain, corrected = self._blend(belief, rows, laws)
+        law = _trusted(belief.trust, plain, corrected)
         if self.scenarios:
             belief = replace(
                 belief, base=replace(belief.base, factors=factors_after(belief.base, rows, law, seen))
@@ -78,21 +79,33 @@ class Bayes(Forecaster[BayesBelief | None]):
         # Everything from here on is at factor 1.
         position = plain_position(belief.base, seen)
         if not seen.late:
-            belief = self._scored(belief, laws, position, seen)
+            belief = self._scored(belief, laws, plain, corrected, position, seen)
         belief = replace(belief, context=belief.context.after(rows, law, position, seen))
         return self._followed(belief, rows, position, seen)
 
     def _scored(
-        self, belief: BayesBelief, laws: FloatArray, position: FloatArray, seen: RunTimes
+        self,
+        belief: BayesBelief,
+        laws: FloatArray,
+        plain: FloatArray,
+        corrected: FloatArray | None,
+        position: FloatArray,
+        seen: RunTimes,
     ) -> BayesBelief:
-        """How well each variant had foreseen the round."""
+        """How well each variant, and the deep correction, had foreseen the round."""
         where = belief.base.cells.position(seen.seconds)
         close = np.clip(position + (where.max() - where), 0.0, COUNT - 1.0)
         keep = 1.0 - 1.0 / self.score_memory
         cross = keep * belief.cross + blend.cross_scores(laws, position, seen.observed, close)
         scored = keep * belief.scored + 1.0
         weights = blend.best_weights(cross, self.doubt + 1.0 / (1.0 + scored))
-        return replace(belief, crowd=float(len(seen)), cross=cross, scored=scored, weights=weights)
+        belief = replace(belief, crowd=float(len(seen)), cross=cross, scored=scored, weights=weights)
+        if corrected is None:
+            return belief
+        both = np.stack([plain, corrected])
+        deep_cross = keep * belief.deep_cross + blend.cross_scores(both, position, seen.observed, close)
+        trust = float(blend.best_weights(deep_cross, self.doubt)[1])
+        return replace(belief, deep_cross=deep_cross, trust=trust)
 
     def _followed(
         self, belief: BayesBelief, rows: IntArray, position: FloatArray, seen: RunTimes
@@ -131,14 +144,21 @@ class Bayes(Forecaster[BayesBelief | None]):
         if belief is None:
             return None
         rows = np.minimum(np.searchsorted(belief.base.ids, roster.workers), len(belief.base.ids) - 1)
-        law = self._law(belief, rows, belief.laws[:, rows])
+        law = _trusted(belief.trust, *self._blend(belief, rows, belief.laws[:, rows]))
         law[belief.base.ids[rows] != roster.workers] = belief.everybody
         table = tabulated(belief.base, law, roster, self.trend.grid, self.scenarios)
         return carry_over(table, roster.busy)
 
-    def _law(self, belief: BayesBelief, rows: IntArray, laws: FloatArray) -> FloatArray:
-        """`(rows, cells)` the blend of the variants, corrected by the deep part."""
+    def _blend(
+        self, belief: BayesBelief, rows: IntArray, laws: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """`(rows, cells)` the blend of the variants, without and with the deep correction."""
         law = blend.blended(belief.weights, laws)
         if self.deep is None:
-            return law
-        return self.deep.corrected(features(belief.context, belief.rates, rows, law), law)
+            return law, None
+        return law, self.deep.corrected(features(belief.context, belief.rates, rows, law), law)
+
+
+def _trusted(trust: float, plain: FloatArray, corrected: FloatArray | None) -> FloatArray:
+    """The law to go by."""
+    return plain if corrected is None else (1.0 - trust) * plain + trust * corrected

@@ -15,6 +15,8 @@ from tailcut.types import FloatArray, IntArray, RunTimes
 
 VARIANTS = ("own", "level", "shape")
 """Whose laws are blended: each worker's own past, the filter over levels, everybody's shape at its level."""
+FIRST_TRUST = 10.0 * np.array([[0.55, 0.50], [0.50, 0.45]])
+"""As if the deep correction had been the better by a fifth for ten rounds: it knows first rounds best."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +34,8 @@ class BayesBelief:
         cross: `(variants, variants)` discounted sum of cross scores, see `blend`.
         scored: discounted number of rounds in it.
         weights: `(variants,)` how much each variant counts.
+        deep_cross: `(2, 2)` the same sum for the blend without and with the deep correction.
+        trust: how much the corrected law counts beside the uncorrected one, 0 to 1.
         context: `(m, …)` what the deep part reads beside all this.
     """
 
@@ -45,6 +49,8 @@ class BayesBelief:
     cross: FloatArray
     scored: float
     weights: FloatArray
+    deep_cross: FloatArray
+    trust: float
     context: Context
 
 
@@ -62,6 +68,8 @@ def nothing(cells: Cells) -> BayesBelief:
         cross=np.zeros((size, size)),
         scored=0.0,
         weights=np.full(size, 1.0 / size),
+        deep_cross=FIRST_TRUST,
+        trust=1.0,
         context=Context.of(0),
     )
 

@@ -2,8 +2,8 @@
 
 For each worker it reads how surprising the worker, its node and the cluster were of late (`context`), and answers with
 one number per bin of the forecast's own scale u = F(x): by how much to raise or lower the log odds of arriving in that
-bin, given not having arrived before. All zeros leave a forecast as it is. The last bins are the tail, the first ones say
-how likely a slow worker has recovered: hazards and jump odds in one. One network serves any number of workers.
+bin, given not having arrived before. All zeros leave a forecast as it is. The last bins are the tail, the first ones
+say how likely a slow worker has recovered: hazards and jump odds in one. One network serves any number of workers.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import final
 
 import numpy as np
 
+from tailcut.forecast.bayes.context import FEATURES
 from tailcut.types import FloatArray
 
 EDGES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])
 """Ends of the bins of u."""
 HAZARDS = len(EDGES) - 2
 """Bins whose hazard can be corrected: whoever gets to the last one arrives in it."""
+SIZES = (FEATURES, 32, 32, HAZARDS)
+"""Width of each layer, from what it reads to what it answers."""
 MOST = 4.0
 """Largest correction of log odds."""
 

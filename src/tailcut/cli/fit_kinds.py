@@ -1,0 +1,106 @@
+"""What `tailcut fit` can fit: how each kind of model is trained on a table, and written.
+
+torch is imported only when something is fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tailcut.errors import InputError, MissingExtraError
+from tailcut.fitting.bayes_file import read_prior, write_bayes
+from tailcut.fitting.loop import Training
+from tailcut.study.playable import refuse_unplayable
+from tailcut.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A training before its first epoch.
+
+    Attributes:
+        training: what to train.
+        untrained: held-out loss of what it begins with.
+        write: writes the best model so far to a file, with words about it.
+    """
+
+    training: Training
+    untrained: float
+    write: Callable[[Path, Mapping[str, str]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of model.
+
+    Attributes:
+        start: what its training begins with, in words.
+        reads: whether all rounds are read one by one before the first epoch, which takes a while.
+        refuse: raises an `InputError` if it cannot be trained on a table.
+        prepare: table, seed, and whom to tell of each round read, to a training.
+    """
+
+    start: str
+    reads: bool
+    refuse: Callable[[Table], None]
+    prepare: Callable[[Table, int, Callable[[], None]], Prepared]
+
+
+def _prepared_bayes(table: Table, seed: int, advance: Callable[[], None]) -> Prepared:
+    """The forecaster runs over the table as a run would see it; its network is then told how it did."""
+    with _torch_needed():
+        from tailcut.fitting.bayes import BayesTraining
+        from tailcut.study.deep_samples import samples_of
+    training = BayesTraining(samples_of(table, advance), read_prior(), seed)
+    return Prepared(
+        training, training.untrained, lambda path, about: write_bayes(path, training.model(), about)
+    )
+
+
+def _refuse_for_bayes(table: Table) -> None:
+    """Whatever can be replayed will do: bounds are learnt from, and who is absent is absent."""
+    refuse_unplayable(table, 0.0)
+
+
+def _prepared_bdsgd(table: Table, seed: int, advance: Callable[[], None]) -> Prepared:
+    """As published, on windows of rounds."""
+    del advance
+    with _torch_needed():
+        from tailcut.fitting.bdsgd import BdsgdSettings, BdsgdTraining
+        from tailcut.fitting.bdsgd_file import write_bdsgd
+    training = BdsgdTraining(table.seconds, BdsgdSettings(), seed)
+    return Prepared(
+        training, training.untrained, lambda path, about: write_bdsgd(path, training.model(), about)
+    )
+
+
+def _refuse_for_bdsgd(table: Table) -> None:
+    """Only rounds in which everybody was seen: the published model knows no censoring."""
+    absent = int(np.isnan(table.seconds).sum())
+    cut = int((~table.observed).sum()) - absent
+    if absent or cut:
+        raise InputError(
+            f"--kind bdsgd is trained on rounds in which every worker was seen, but {table.source} has {absent:,} "
+            f"missing and {cut:,} censored run times. Leave out those rounds or workers, or take --kind bayes."
+        )
+    refuse_unplayable(table, 0.0)
+
+
+@contextmanager
+def _torch_needed() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("torch", "train", "tailcut fit") from error
+
+
+KINDS = {
+    "bayes": Kind("the network that comes with the package", True, _refuse_for_bayes, _prepared_bayes),
+    "bdsgd": Kind("a model of each worker's mean", False, _refuse_for_bdsgd, _prepared_bdsgd),
+}
+"""By the name of the policy that reads the file."""
