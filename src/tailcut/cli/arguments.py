@@ -48,6 +48,11 @@ def check_writable(path: Path) -> None:
     check_file("--report", path, "page.html")
 
 
+def check_output(path: Path) -> None:
+    """The same for a model file."""
+    check_file("--output", path, "model.safetensors")
+
+
 def check_file(option: str, path: Path, example: str) -> None:
     """Find out before the work that a file cannot be written.
 

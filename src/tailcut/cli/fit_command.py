@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tailcut import names
-from tailcut.cli.arguments import at_least, check_file
+from tailcut.cli.arguments import at_least, check_output
 from tailcut.cli.entry import FAILED, INTERRUPTED, app, fail
 from tailcut.cli.fit_kinds import KINDS, Kind, Prepared
 from tailcut.errors import ParameterError, UnknownNameError
@@ -47,23 +47,26 @@ def fit_command(
     what = _kind(kind)
     _refuse_numbers(rounds, seed, epochs, patience, seconds)
     _refuse_output(source, output)
-    table = names.source(source).draw(seed, rounds).table
-    what.refuse(table)
-    mark = fingerprint(table, {"kind": kind, "seed": seed})
-    beside = place_beside(output)
-    with _Bar(what, table, epochs) as bar:
-        prepared = what.prepare(table, seed, bar.read)
-        resumed = restore_unfinished(beside, kind, prepared.training, mark)
-        # What reading the rounds took is part of the budget; one epoch is always done.
-        left = max(seconds - (time.monotonic() - begun), 1e-9)
-        report = fit(
-            prepared.training,
-            epochs=epochs,
-            patience=patience,
-            seconds=left,
-            clock=time.monotonic,
-            progress=bar.trained,
-        )
+    try:
+        table = names.source(source).draw(seed, rounds).table
+        what.refuse(table)
+        mark = fingerprint(table, {"kind": kind, "seed": seed})
+        beside = place_beside(output)
+        with _Bar(what, table, epochs) as bar:
+            prepared = what.prepare(table, seed, bar.read)
+            resumed = restore_unfinished(beside, kind, prepared.training, mark)
+            # What reading the rounds took is part of the budget; one epoch is always done.
+            left = max(seconds - (time.monotonic() - begun), 1e-9)
+            report = fit(
+                prepared.training,
+                epochs=epochs,
+                patience=patience,
+                seconds=left,
+                clock=time.monotonic,
+                progress=bar.trained,
+            )
+    except KeyboardInterrupt:
+        fail("Interrupted before the training began; nothing was written.", INTERRUPTED)
     if report.interrupted:
         _keep(beside, kind, prepared, mark)
     if report.standing.best_epoch == 0:
@@ -94,7 +97,7 @@ def _refuse_numbers(rounds: int | None, seed: int, epochs: int, patience: int, s
 
 
 def _refuse_output(source: str, output: Path) -> None:
-    check_file("--output", output, "model.safetensors")
+    check_output(output)
     if output.exists() and Path(source).exists() and output.samefile(source):
         raise ParameterError(
             f"--output {output} is the source itself, which it would replace. Name another file."
