@@ -25,7 +25,7 @@ from tailcut.types import Fate
 
 MODULES = [found.name for found in pkgutil.walk_packages(tailcut.__path__, "tailcut.")]
 IN_EXAMPLES = {"Grace", "Exponential"}
-COMPARE, DESIGN = ROOT / "docs" / "compare.md", ROOT / "docs" / "design.md"
+COMPARE, DESIGN, FIT = (ROOT / "docs" / f"{page}.md" for page in ("compare", "design", "fit"))
 
 
 def table_after(page: Path, heading: str) -> list[str]:
@@ -75,7 +75,7 @@ def options(*commands: str) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_options_exist(page: Path) -> None:
-    known = options("compare", "backtest", "table", "policies", "clusters")
+    known = options("compare", "backtest", "fit", "table", "policies", "clusters")
     for text in [*quoted(page), *(b.text for b in blocks(page) if b.language in ("console", "text"))]:
         for option in re.findall(r"(?<![\w-])--[a-z]+", text):
             assert option in known | {"--strict"}, f"{name_of(page)} speaks of {option}"
@@ -114,6 +114,12 @@ def test_compare_explains_every_option() -> None:
     rows = "\n".join(table_after(COMPARE, "## Options"))
     for option in options("compare") - {"--help"}:
         assert f"`{option}`" in rows, f"docs/compare.md does not explain {option}"
+
+
+def test_fit_explains_every_option() -> None:
+    rows = "\n".join(table_after(FIT, "## Options"))
+    for option in options("fit") - {"--help"}:
+        assert f"`{option}`" in rows, f"docs/fit.md does not explain {option}"
 
 
 def test_compare_lists_every_parameter_of_every_policy() -> None:

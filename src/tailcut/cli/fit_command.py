@@ -40,7 +40,7 @@ def fit_command(
     ] = SEED,
     epochs: Annotated[int, typer.Option(help="Most epochs, those before an interrupt included.")] = 200,
     patience: Annotated[int, typer.Option(help="Stop after so many epochs without a better one.")] = 20,
-    seconds: Annotated[float, typer.Option(help="Stop after so many seconds, with the best so far.")] = 60.0,
+    seconds: Annotated[float, typer.Option(help="Stop after so many seconds, with the best so far.")] = 50.0,
 ) -> None:
     """Fit a model to run times. Ctrl-C keeps what was trained; the same command goes on from there."""
     begun = time.monotonic()
