@@ -14,8 +14,8 @@ Refused: TypeAlias = Callable[..., str]
 
 SMALL = ("--rounds", "20", "--seeds", "1")
 KNOWN = (
-    "Known: async, backup, bandit, batch-sync, deadline, drop-compute, elfving, empirical, regression, softsync, "
-    "stale-sync"
+    "Known: async, backup, bandit, batch-sync, bayes, bdsgd, deadline, drop-compute, elfving, empirical, regression, "
+    "softsync, stale-sync"
 )
 
 POLICIES = {

@@ -91,8 +91,9 @@ def test_what_is_cut_is_not_taken_for_fast() -> None:
         rounds.append(told(np.where(observed, seconds, 1.0), observed))
     forecaster = Bayes()
     forecast = certain(forecaster.forecast(learnt(forecaster, rounds), roster(*range(20))))
-    for level, z in ((0.5, 0.0), (0.9, 1.2816), (0.99, 2.3263)):
-        assert np.log(quantile(forecast, level)).mean() == pytest.approx(0.2 * z, abs=0.04)
+    # About 300 are let finish; three standard errors of the quantiles of so many.
+    for level, z, error in ((0.5, 0.0, 0.03), (0.9, 1.2816, 0.05), (0.99, 2.3263, 0.1)):
+        assert np.log(quantile(forecast, level)).mean() == pytest.approx(0.2 * z, abs=error)
 
 
 def test_workers_that_become_slow_for_good_are_followed() -> None:
