@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -287,3 +288,39 @@ def test_no_doubt_is_refused() -> None:
 
 def test_it_is_the_forecaster_of_the_policy_of_that_name() -> None:
     assert isinstance(names.entrant("bayes").policy.forecaster, Bayes)
+
+
+def test_what_a_network_reads_does_not_depend_on_what_it_answered() -> None:
+    """It was trained on the context of forecasts without it."""
+    without, with_it = (
+        learnt(Bayes(scenarios=False, deep=deep), LOG_NORMAL[:25]) for deep in (None, network())
+    )
+    np.testing.assert_array_equal(without.context.rows, with_it.context.rows)
+
+
+def test_a_network_that_proves_wrong_is_no_longer_trusted() -> None:
+    """It moves everybody's run times to the tail; after some rounds the forecast is the one without it."""
+    late = Deep(
+        tuple(np.zeros(shape) for shape in ((FEATURES, 4), (4, 4), (4, HAZARDS))),
+        (np.zeros(4), np.zeros(4), np.full(HAZARDS, -3.0)),
+    )
+    wrong, plain = Bayes(deep=late), Bayes()
+    first, last = learnt(wrong, LOG_NORMAL[:1]), learnt(wrong, LOG_NORMAL[:60])
+    assert first.trust > 0.5
+    assert last.trust == 0.0
+    there = roster(*range(20))
+    same_forecast(wrong.forecast(last, there), plain.forecast(replace(last, trust=1.0), there))
+
+
+def test_a_network_that_proves_right_stays_trusted() -> None:
+    """Run times that alternate between the ends of their law: a network that reads the last surprise can tell."""
+    flip = np.zeros((FEATURES, HAZARDS))
+    flip[2, :6] = 2.0 * np.array([0.7, 0.7, 0.8, 1.0, 1.5, 3.0])  # a slow last time: in the faster half now
+    foresight = Deep((np.eye(FEATURES), flip), (np.zeros(FEATURES), np.zeros(HAZARDS)))
+    rng = np.random.default_rng(12)
+    rounds = [
+        told(np.where((np.arange(20) + t) % 2 == 0, 1.0, 1.5) * np.exp(0.1 * rng.standard_normal(20)))
+        for t in range(80)
+    ]
+    belief = learnt(Bayes(scenarios=False, deep=foresight), rounds)
+    assert belief.trust > 0.5

@@ -80,7 +80,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         position = plain_position(belief.base, seen)
         if not seen.late:
             belief = self._scored(belief, laws, plain, corrected, position, seen)
-        belief = replace(belief, context=belief.context.after(rows, law, position, seen))
+        belief = replace(belief, context=belief.context.after(rows, plain, position, seen))
         return self._followed(belief, rows, position, seen)
 
     def _scored(
