@@ -403,11 +403,16 @@ def _other_kind(path: Path, kind: str) -> None:
     write_model(path, "bdsgd" if kind == "bayes" else "bayes", read_model(path, kind).arrays, {})
 
 
+def _folder(path: Path, kind: str) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 def _gone(path: Path, kind: str) -> None:
     path.unlink()
 
 
-SPOILT: dict[str, tuple[Callable[[Path, str], None], str]] = {
+SPOILT: dict[str, tuple[Callable[[Path, str], object], str]] = {
     "cut off": (lambda path, _: _cut_off(path), "damaged or cut off"),
     "cut off in its header": (
         lambda path, _: path.write_bytes(path.read_bytes()[:40]),
@@ -421,7 +426,7 @@ SPOILT: dict[str, tuple[Callable[[Path, str], None], str]] = {
     "another version": (_other_version, "is of version '9' of this format"),
     "another kind": (_other_kind, "holds no tailcut"),
     "not there": (_gone, "cannot be read"),
-    "a folder": (lambda path, _: (path.unlink(), path.mkdir())[1], "cannot be read"),
+    "a folder": (_folder, "cannot be read"),
 }
 
 

@@ -26,6 +26,8 @@ SPECS = [
     "drop-compute:follow=true",
     "stopping:fair=4",
     "stopping:fair=3:how=stale:floor=2",
+    "bayes:deep=false:scenarios=false",
+    "bdsgd:train=30:see=closed",
     "async",
 ]
 
