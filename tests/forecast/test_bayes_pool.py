@@ -7,7 +7,7 @@ import pytest
 
 from tailcut.forecast.bayes import pool
 from tailcut.forecast.trend.cells import BELOW, COUNT, PER_OCTAVE, Cells
-from tailcut.forecast.trend.own import Tally, hazard
+from tailcut.forecast.trend.own import Tally, hazard, paced
 from tailcut.likelihood import kaplan_meier
 from tailcut.types import BoolArray, FloatArray
 
@@ -38,7 +38,7 @@ def test_without_forgetting_it_is_kaplan_meier() -> None:
         observed = (times <= limit) | (rng.random(N) < 0.2)
         seconds.append(np.where(observed, times, limit))
         seen.append(observed)
-        tally = pool.paced(tally, cells.position(seconds[-1]), observed, np.inf)
+        tally = paced(tally, cells.position(seconds[-1]), observed, np.inf)
     survival = np.cumprod(1.0 - hazard(tally))
     events, exact = kaplan_meier(np.concatenate(seconds), np.concatenate(seen))
     for cell in range(BELOW * PER_OCTAVE - 40, BELOW * PER_OCTAVE + 20, 5):
@@ -55,9 +55,7 @@ def test_the_law_stays_true_for_many_times_its_memory(limit: float) -> None:
     for _ in range(int(30 * MEMORY)):
         position = normal_round(rng)
         observed = (position < limit) | (rng.random(N) < 0.05)
-        tally = pool.paced(
-            tally, np.minimum(position, np.where(observed, COUNT, limit)), observed, MEMORY * N
-        )
+        tally = paced(tally, np.minimum(position, np.where(observed, COUNT, limit)), observed, MEMORY * N)
     np.testing.assert_allclose(quantiles(tally), [132.0, 149.5, 167.5], atol=2.0)
 
 
@@ -66,7 +64,7 @@ def test_events_never_exceed_their_exposure() -> None:
     tally = Tally.empty(COUNT)
     for _ in range(300):
         position, observed = normal_round(rng), rng.random(N) < rng.random()
-        tally = pool.paced(tally, position, observed, 3.0 * N)
+        tally = paced(tally, position, observed, 3.0 * N)
         exposure = tally.exposure()
         assert (tally.events >= 0.0).all()
         assert (exposure >= tally.events - 1e-6).all()
@@ -76,17 +74,17 @@ def test_events_never_exceed_their_exposure() -> None:
 
 
 def test_where_all_are_exposed_a_memory_is_forgotten_by_one_part_a_round() -> None:
-    before = pool.paced(Tally.empty(COUNT), np.full(N, 100.5), everyone(), MEMORY * N)
-    after = pool.paced(before, np.full(N, 120.5), everyone(), MEMORY * N)
+    before = paced(Tally.empty(COUNT), np.full(N, 100.5), everyone(), MEMORY * N)
+    after = paced(before, np.full(N, 120.5), everyone(), MEMORY * N)
     assert after.events[100] == pytest.approx(N * (1.0 - 1.0 / MEMORY))
     assert after.exposure()[100] == pytest.approx(N * (1.0 - 1.0 / MEMORY) + N)
 
 
 def test_where_nobody_is_exposed_nothing_is_forgotten() -> None:
-    tail = pool.paced(Tally.empty(COUNT), np.full(N, 300.5), everyone(), MEMORY * N)
+    tail = paced(Tally.empty(COUNT), np.full(N, 300.5), everyone(), MEMORY * N)
     tally = tail
     for _ in range(500):
-        tally = pool.paced(tally, np.full(N, 100.5), everyone(), MEMORY * N)
+        tally = paced(tally, np.full(N, 100.5), everyone(), MEMORY * N)
     np.testing.assert_allclose(tally.events[300], N)
     np.testing.assert_allclose(tally.exposure()[110:], tail.exposure()[110:])
     assert hazard(tally)[100] == pytest.approx(1.0, abs=1e-3)

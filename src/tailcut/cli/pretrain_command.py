@@ -17,7 +17,7 @@ from tailcut.errors import ParameterError
 @app.command("pretrain")
 def pretrain_command(
     output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write (safetensors).")],
-    clusters: Annotated[int, typer.Option(help="Simulated clusters, all different.")] = 200,
+    clusters: Annotated[int, typer.Option(help="Simulated clusters, all different.")] = 300,
     seed: Annotated[int, typer.Option(help="Of clusters and training.")] = 0,
     epochs: Annotated[int, typer.Option(help="Epochs at most.")] = 30,
     patience: Annotated[

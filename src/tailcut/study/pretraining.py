@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from dataclasses import replace
+from multiprocessing import get_context
 
 import numpy as np
 
@@ -22,30 +24,44 @@ from tailcut.study.deep_samples import samples_of
 from tailcut.table import Table
 
 ROUNDS = 200
+MOST_SAMPLES = 4000
+"""Samples taken of one cluster."""
 HELD_OUT_EVERY = 6
 """Of so many clusters one is held out whole: what counts is clusters never seen."""
 
 
 def simulated_samples(clusters: int, seed: int, progress: Callable[[], None] = lambda: None) -> Samples:
-    """Samples from so many random clusters.
+    """Samples from so many random clusters, on all cores; the same whatever their number.
 
     Args:
         clusters: how many.
         seed: of everything.
         progress: called after each cluster.
     """
-    parts = []
-    for index in range(clusters):
-        rng = np.random.default_rng([seed, index])
-        one = samples_of(random_table(ROUNDS, rng))
-        held_out = np.full(len(one), index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1)
-        parts.append(Samples(one.features.astype(np.float32), one.bins, held_out))
-        progress()
+    parts: list[Samples] = []
+    with get_context("spawn").Pool(initializer=_alone) as pool:
+        for part in pool.imap(_one, [(seed, index) for index in range(clusters)]):
+            parts.append(part)
+            progress()
     return Samples(
         np.concatenate([part.features for part in parts]),
         np.concatenate([part.bins for part in parts]),
         np.concatenate([part.held_out for part in parts]),
     )
+
+
+def _alone() -> None:
+    """Ctrl-C is for the parent, which ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _one(which: tuple[int, int]) -> Samples:
+    """Samples of one cluster, of large ones a part: every cluster is to count for about as much."""
+    rng = np.random.default_rng(which)
+    one = samples_of(random_table(ROUNDS, rng))
+    kept = np.sort(rng.permutation(len(one))[:MOST_SAMPLES])
+    held_out = np.full(len(kept), which[1] % HELD_OUT_EVERY == HELD_OUT_EVERY - 1)
+    return Samples(one.features[kept].astype(np.float32), one.bins[kept], held_out)
 
 
 def random_table(rounds: int, rng: np.random.Generator) -> Table:
@@ -70,8 +86,8 @@ def random_table(rounds: int, rng: np.random.Generator) -> Table:
 
 
 def random_cluster(rng: np.random.Generator) -> Cluster:
-    """One cluster of 4 to 48 workers."""
-    n = int(np.exp(rng.uniform(np.log(4), np.log(49))))
+    """One cluster of 4 to 200 workers."""
+    n = int(np.exp(rng.uniform(np.log(4), np.log(201))))
     kind = int(rng.integers(8))
     sigma = float(np.exp(rng.uniform(np.log(0.01), np.log(0.4))))
     if kind == 0:

@@ -42,7 +42,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         >>> forecaster = Bayes()
     """
 
-    trend: Trend = field(default_factory=Trend)
+    trend: Trend = field(default_factory=lambda: Trend(paced=True))
     memory: float = 300.0
     adapt: float = 20.0
     score_memory: float = 50.0
@@ -74,7 +74,8 @@ class Bayes(Forecaster[BayesBelief | None]):
         law = _trusted(belief.trust, plain, corrected)
         if self.scenarios:
             belief = replace(
-                belief, base=replace(belief.base, factors=factors_after(belief.base, rows, law, seen))
+                belief,
+                base=replace(belief.base, factors=factors_after(belief.base, rows, law, seen, homes=True)),
             )
         # Everything from here on is at factor 1.
         position = plain_position(belief.base, seen)
@@ -122,7 +123,7 @@ class Bayes(Forecaster[BayesBelief | None]):
             seen.observed,
             1.0 / self.adapt,
         )
-        common = pool.paced(belief.common, position, seen.observed, self.memory * belief.crowd)
+        common = law_of.paced(belief.common, position, seen.observed, self.memory * belief.crowd)
         everybody = pool.law(common)
         base = self.trend.followed(belief.base, rows, position, seen.observed)
         filtered = levels.predictive(rates, after, base.own[rows], everybody)
@@ -146,7 +147,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         rows = np.minimum(np.searchsorted(belief.base.ids, roster.workers), len(belief.base.ids) - 1)
         law = _trusted(belief.trust, *self._blend(belief, rows, belief.laws[:, rows]))
         law[belief.base.ids[rows] != roster.workers] = belief.everybody
-        table = tabulated(belief.base, law, roster, self.trend.grid, self.scenarios)
+        table = tabulated(belief.base, law, roster, self.trend.grid, self.scenarios, homes=True)
         return carry_over(table, roster.busy)
 
     def _blend(

@@ -36,7 +36,7 @@ class Factors:
     Attributes:
         groups: `(k,)` group ids, increasing.
         laws: `(k, shifts)` probability of each shift.
-        visited: `(shifts,)` discounted rounds that groups have spent at each shift.
+        visited: `(k, shifts)` discounted rounds that each group has spent at each shift.
         jumps: discounted number of jumps.
         chances: discounted number of group-rounds.
     """
@@ -50,7 +50,7 @@ class Factors:
     @staticmethod
     def none() -> Factors:
         """No group known."""
-        return Factors(np.empty(0, np.int64), np.zeros((0, len(SHIFTS))), np.zeros(len(SHIFTS)))
+        return Factors(np.empty(0, np.int64), np.zeros((0, len(SHIFTS))), np.zeros((0, len(SHIFTS))))
 
     def laws_of(self, groups: IntArray) -> FloatArray:
         """`(n, shifts)` belief about each group id; certainly no shift for new ones."""
@@ -60,6 +60,15 @@ class Factors:
             place = np.minimum(np.searchsorted(self.groups, groups), len(self.groups) - 1)
             known = self.groups[place] == groups
             out[known] = self.laws[place[known]]
+        return out
+
+    def visits_of(self, groups: IntArray) -> FloatArray:
+        """`(n, shifts)` where each group id has been; nowhere yet for new ones."""
+        out = np.zeros((len(groups), len(SHIFTS)))
+        if len(self.groups):
+            place = np.minimum(np.searchsorted(self.groups, groups), len(self.groups) - 1)
+            known = self.groups[place] == groups
+            out[known] = self.visited[place[known]]
         return out
 
     def shift_of(self, groups: IntArray) -> IntArray:
@@ -89,6 +98,7 @@ def followed(
     cell: IntArray,
     observed: BoolArray,
     late: bool = False,
+    homes: bool = False,
 ) -> Factors:
     """The factors after a round, or after late reports of older ones.
 
@@ -99,34 +109,38 @@ def followed(
         cell: `(n,)` cell of the run time seen, or of the bound it exceeds.
         observed: `(n,)` which of the two.
         late: whether these are late reports: they say where a factor was, not that a round has passed.
+        homes: whether places are compared from where each group usually is, see `_from_homes`.
     """
     ids, where = np.unique(groups, return_inverse=True)
     before = factors.laws_of(ids)
-    expected = before if late else _moved(factors, before)
+    expected = before if late else _moved(factors, ids, before, homes)
     evidence = np.zeros((len(ids), len(SHIFTS)))
     np.add.at(evidence, where, _evidence(law, cell, observed))
     with np.errstate(divide="ignore"):
         score = np.log(expected) + evidence
     after = np.exp(score - score.max(axis=1, keepdims=True))
     after /= after.sum(axis=1, keepdims=True)
-    known = _merged(factors, ids, after)
     if late:
-        return known
+        return _merged(factors, ids, after, factors.visits_of(ids))
     jumped = np.abs(np.argmax(after, axis=1) - np.argmax(before, axis=1)) >= LEAST_JUMP
     return replace(
-        known,
-        visited=factors.visited * (1.0 - FORGET) + after.sum(axis=0),
+        _merged(factors, ids, after, factors.visits_of(ids) * (1.0 - FORGET) + after),
         jumps=factors.jumps * (1.0 - FORGET) + float(jumped.sum()),
         chances=factors.chances * (1.0 - FORGET) + len(ids),
     )
 
 
-def _merged(factors: Factors, ids: IntArray, laws: FloatArray) -> Factors:
-    """The factors with the laws of some groups replaced or added."""
+def _merged(factors: Factors, ids: IntArray, laws: FloatArray, visited: FloatArray) -> Factors:
+    """The factors with what is known of some groups replaced or added."""
     others = ~np.isin(factors.groups, ids)
     groups = np.concatenate([factors.groups[others], ids])
     order = np.argsort(groups)
-    return replace(factors, groups=groups[order], laws=np.concatenate([factors.laws[others], laws])[order])
+    return replace(
+        factors,
+        groups=groups[order],
+        laws=np.concatenate([factors.laws[others], laws])[order],
+        visited=np.concatenate([factors.visited[others], visited])[order],
+    )
 
 
 def _evidence(law: FloatArray, cell: IntArray, observed: BoolArray) -> FloatArray:
@@ -141,31 +155,64 @@ def _evidence(law: FloatArray, cell: IntArray, observed: BoolArray) -> FloatArra
     return out
 
 
-def _moved(factors: Factors, laws: FloatArray) -> FloatArray:
+def _moved(factors: Factors, ids: IntArray, laws: FloatArray, homes: bool) -> FloatArray:
     """`(k, shifts)` beliefs one round on: stay, or jump, mostly to places visited before, else rather near than far."""
     likeliest = SHIFTS[np.argmax(laws, axis=1)]
     distance = np.abs(SHIFTS[None, :] - likeliest[:, None])
     anywhere = np.exp(-distance / PER_OCTAVE)
-    places = 0.9 * _visited(factors) + 0.1 * anywhere / anywhere.sum(axis=1, keepdims=True)
+    visited = _from_homes(factors, ids) if homes else _smooth(factors.visited.sum(axis=0))
+    places = 0.9 * visited + 0.1 * anywhere / anywhere.sum(axis=1, keepdims=True)
     places = np.where(distance < LEAST_JUMP, 0.0, places)
     out: FloatArray = (1.0 - factors.jump_rate) * laws + factors.jump_rate * places
     return out
 
 
-def _visited(factors: Factors) -> FloatArray:
-    """`(shifts,)` share of the time that groups have spent near each shift."""
-    near = np.convolve(factors.visited, np.full(5, 0.2), mode="same")
+def _from_homes(factors: Factors, ids: IntArray) -> FloatArray:
+    """`(k, shifts)` where groups are found: each where it was itself, and where others were from their home.
+
+    What factor 1 means is up to each group: its workers may have been slow when they were first seen. Without this a
+    group that was is now and then expected to become slow twice over, which distorts far quantiles.
+    """
+    together = np.zeros(len(SHIFTS))
+    for row in factors.visited:
+        together += _slid(row, -_home(row))
+    out = np.empty((len(ids), len(SHIFTS)))
+    for k, own in enumerate(factors.visits_of(ids)):
+        others = _slid(together, _home(own))
+        out[k] = _smooth(own / max(float(own.sum()), 1e-9) + others / max(float(others.sum()), 1e-9))
+    return out
+
+
+def _smooth(visited: FloatArray) -> FloatArray:
+    """`(shifts,)` share of the time spent near each shift."""
+    near = np.convolve(visited, np.full(5, 0.2), mode="same")
     out: FloatArray = near / max(float(near.sum()), 1e-9)
     return out
 
 
-def scenarios(factors: Factors, ids: IntArray) -> tuple[IntArray, FloatArray]:
+def _home(visited: FloatArray) -> int:
+    """The fast end of where a group has been: the shift below which it spends one round in six."""
+    total = float(visited.sum())
+    return int(np.searchsorted(np.cumsum(visited), total / 6.0)) - REACH if total > 0.0 else 0
+
+
+def _slid(row: FloatArray, by: int) -> FloatArray:
+    """What stands at shift s moved to s + by; what leaves the range is dropped."""
+    out = np.zeros_like(row)
+    if by >= 0:
+        out[by:] = row[: len(row) - by]
+    else:
+        out[:by] = row[-by:]
+    return out
+
+
+def scenarios(factors: Factors, ids: IntArray, homes: bool = False) -> tuple[IntArray, FloatArray]:
     """What each group's factor may be in the next round.
 
     Returns:
         `(groups, PLACES)` shifts, the likeliest first, and their probabilities.
     """
-    moved = _moved(factors, factors.laws_of(ids))
+    moved = _moved(factors, ids, factors.laws_of(ids), homes)
     shifts = np.empty((len(ids), PLACES), np.int64)
     weights = np.empty((len(ids), PLACES))
     for k, law in enumerate(moved):

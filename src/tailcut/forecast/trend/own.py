@@ -83,6 +83,28 @@ def pooled(tally: Tally, position: FloatArray, observed: BoolArray, keep: float)
     return Tally(events, censored)
 
 
+def paced(tally: Tally, position: FloatArray, observed: BoolArray, mass: float) -> Tally:
+    """The same, but each cell forgets only as much as new exposure replaces.
+
+    Where every round shows a cell, the past fades in rounds. Beyond the usual close, where only the few workers that
+    are let finish ever show anything, it stays until as much has been seen again: the tail keeps its memory.
+
+    Args:
+        tally: `(cells,)` so far.
+        position: `(n,)` cells and parts of cells.
+        observed: `(n,)` false where it is only a bound.
+        mass: exposure that a cell remembers, workers × rounds.
+    """
+    new = pooled(Tally.empty(*tally.events.shape), position, observed, 1.0)
+    keep = np.maximum(1.0 - new.exposure() / mass, 0.0)
+    # Exposure is a running sum over cells: keep what is kept by cell, then take it apart again. A tail that forgets
+    # less than the body makes "censored" negative there; it must stay so, or the body's exposure grows without events.
+    exposure = tally.exposure() * keep
+    events = tally.events * keep
+    censored = exposure - events - np.append(exposure[1:], 0.0)
+    return Tally(events + new.events, censored + new.censored)
+
+
 def hazard(tally: Tally) -> FloatArray:
     """`(cells,)` hazard of a shared tally, with a floor where nothing is known."""
     exposure = tally.exposure()

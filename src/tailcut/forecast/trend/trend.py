@@ -33,6 +33,7 @@ class Trend(Forecaster[TrendBelief | None]):
         strength: how many of its own observations a worker needs before they weigh as much as the residuals of all.
         adapt: rounds over which the weights of persistence adapt.
         grid: times per forecast.
+        paced: forget residuals only as fast as new ones come, so that what lies beyond the usual close is kept.
 
     Example:
         >>> forecaster = Trend(memory=80.0)
@@ -43,6 +44,7 @@ class Trend(Forecaster[TrendBelief | None]):
     strength: float = 10.0
     adapt: float = 20.0
     grid: int = 128
+    paced: bool = False
 
     def __post_init__(self) -> None:
         for name in ("memory", "pool_memory", "adapt"):
@@ -85,7 +87,7 @@ class Trend(Forecaster[TrendBelief | None]):
         levels = law_of.levels(tally, exposure)
         # A residual is taken from the level before its own time could move it, except a worker's first.
         residual = position - np.where(last == NEVER, levels, before) + COUNT
-        residuals = law_of.pooled(belief.residuals, residual, observed, 1.0 - 1.0 / self.pool_memory)
+        residuals = self._residuals(belief, residual, observed)
         prior = law_of.placed(law_of.hazard(residuals), levels)
         own = law_of.own_law(tally, exposure, prior, self.strength)
         last_cell = np.where(observed, cell, CENSORED)
@@ -108,6 +110,12 @@ class Trend(Forecaster[TrendBelief | None]):
             next=put(belief.next, rows, stay.predictive(weights, last_cell, last_law, own)),
         )
 
+    def _residuals(self, belief: TrendBelief, residual: FloatArray, observed: BoolArray) -> Tally:
+        """Everybody's residuals with those of a round."""
+        if self.paced:
+            return law_of.paced(belief.residuals, residual, observed, self.pool_memory * len(belief.ids))
+        return law_of.pooled(belief.residuals, residual, observed, 1.0 - 1.0 / self.pool_memory)
+
     def forecast(self, belief: TrendBelief | None, roster: Roster) -> Forecast | None:
         """One scenario per likely factor of each group."""
         if belief is None:
@@ -128,7 +136,9 @@ class Trend(Forecaster[TrendBelief | None]):
         return law
 
 
-def factors_after(belief: TrendBelief, rows: IntArray, laws: FloatArray, seen: RunTimes) -> shared.Factors:
+def factors_after(
+    belief: TrendBelief, rows: IntArray, laws: FloatArray, seen: RunTimes, homes: bool = False
+) -> shared.Factors:
     """What groups share after `seen`; of a worker's first time nobody can say whether it or its group is slow."""
     known = belief.last_cell[rows] != NEVER
     if not known.any():
@@ -136,7 +146,7 @@ def factors_after(belief: TrendBelief, rows: IntArray, laws: FloatArray, seen: R
     cells = belief.cells.position(seen.seconds[known]).astype(np.int64)
     groups = shared.grouping(seen.nodes)
     return shared.followed(
-        belief.factors, groups[known], laws[known], cells, seen.observed[known], late=seen.late
+        belief.factors, groups[known], laws[known], cells, seen.observed[known], late=seen.late, homes=homes
     )
 
 
@@ -148,7 +158,12 @@ def plain_position(belief: TrendBelief, seen: RunTimes) -> FloatArray:
 
 
 def tabulated(
-    belief: TrendBelief, law: FloatArray, roster: Roster, grid: int, scenarios: bool = True
+    belief: TrendBelief,
+    law: FloatArray,
+    roster: Roster,
+    grid: int,
+    scenarios: bool = True,
+    homes: bool = False,
 ) -> Forecast:
     """The forecast that laws at factor 1 and the beliefs about factors make: a scenario per likely factor.
 
@@ -158,11 +173,12 @@ def tabulated(
         roster: who takes part.
         grid: times.
         scenarios: whether factors may differ from 1.
+        homes: whether groups' places are compared from where each usually is.
     """
     survival = np.maximum(1.0 - np.cumsum(law, axis=1), 0.0)
     group_ids, groups = np.unique(shared.grouping(roster.nodes), return_inverse=True)
     if scenarios:
-        shifts, weights = shared.scenarios(belief.factors, group_ids)
+        shifts, weights = shared.scenarios(belief.factors, group_ids, homes)
     else:
         shifts, weights = np.zeros((len(group_ids), 1), np.int64), np.ones((len(group_ids), 1))
     cells = _grid(law, groups, shifts, weights, grid)
