@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from tailcut.forecast.base import Forecaster
 from tailcut.rules.base import Opening, Rule
-from tailcut.types import Decision, IntArray, Progress, Roster, RoundRecord, RunTimes, Seconds
+from tailcut.types import Decision, IntArray, Progress, Roster, RoundRecord, RunTimes, Seconds, Weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +38,9 @@ class Decider(Protocol):
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
         """The state after a closed round and the late reports that came during it."""
+
+    def weights(self, state: PolicyState) -> Weights:
+        """How much each part of the forecast counts."""
 
     def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
         """Cut workers that finish in the background."""
@@ -102,6 +105,10 @@ class Policy:
                 belief = self.forecaster.learn(belief, seen)
         return PolicyState(belief, self.rule.learn(state.memory, plan, record))
 
+    def weights(self, state: PolicyState) -> Weights:
+        """How much each part of the forecast counts, by the forecaster."""
+        return self.forecaster.weights(state.belief)
+
     def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
         """Cut workers that finish in the background, by the rule."""
         return self.rule.finishers(state.memory, record)
@@ -147,6 +154,10 @@ class PolicyWrapper:
     ) -> PolicyState:
         """As the inner policy."""
         return self.inner.learn(state, plan, record, reports)
+
+    def weights(self, state: PolicyState) -> Weights:
+        """As the inner policy."""
+        return self.inner.weights(state)
 
     def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
         """As the inner policy."""

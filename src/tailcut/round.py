@@ -14,7 +14,7 @@ a message about work the machine does not know of (a duplicate, a worker it expe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -243,7 +243,8 @@ class Rounds:
         if not (self.late_finish or self.acceptance.keeps_work):
             keep = set(self._thinker.finishers(ledger.record(self.now, self.overhead, set())).tolist())
         cut = [w for w in outstanding if w not in keep and self._members[w].version == ledger.version]
-        record = ledger.record(self.now, self.overhead, pending=keep)
+        seen = ledger.record(self.now, self.overhead, pending=keep)
+        record = replace(seen, weights=self._thinker.weights())
         for worker in cut:
             self._members[worker].version = None
         self._thinker.closed(record, self._members.take_reports())

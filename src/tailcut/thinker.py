@@ -9,7 +9,17 @@ from __future__ import annotations
 from typing import Any, final
 
 from tailcut.policy import Decider, PolicyState
-from tailcut.types import Decision, IntArray, Progress, Roster, RoundRecord, RunTimes, Seconds, WorkerId
+from tailcut.types import (
+    Decision,
+    IntArray,
+    Progress,
+    Roster,
+    RoundRecord,
+    RunTimes,
+    Seconds,
+    Weights,
+    WorkerId,
+)
 
 
 @final
@@ -65,6 +75,10 @@ class Thinker:
     def finishers(self, record: RoundRecord) -> IntArray:
         """Cut workers that finish in the background; asked before the round is learnt."""
         return self.policy.finishers(self.state, record)
+
+    def weights(self) -> Weights:
+        """How much each part of the open round's forecast counts."""
+        return self.policy.weights(self.state)
 
     def closed(self, record: RoundRecord, reports: tuple[RunTimes, ...]) -> None:
         """The round has closed: to be learnt, with the late reports that came during it."""

@@ -22,6 +22,9 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+Weights: TypeAlias = tuple[tuple[str, float], ...]
+"""Names of the parts of a blend, and how much each counts."""
+
 NO_NODE = -1
 """Node of a worker whose machine is unknown."""
 
@@ -179,6 +182,7 @@ class RoundRecord:
         fates: `(n,)` a `Fate` each, for the gradient of this version.
         run_times: what the round taught, censored where it was cut; who still finishes reports later.
         staleness: `(accepted gradients,)` rounds between a used gradient's version and this one.
+        weights: how much each part of the forecast counted, where it was a blend of several.
     """
 
     version: int
@@ -192,6 +196,7 @@ class RoundRecord:
     fates: IntArray
     run_times: RunTimes
     staleness: IntArray
+    weights: Weights = ()
 
     @property
     def count(self) -> int:

@@ -158,7 +158,8 @@ def test_what_is_read_has_no_unit(power: int) -> None:
     assert other.base.cells.unit == one.base.cells.unit * 2.0**power
     np.testing.assert_array_equal(one.context.rows, other.context.rows)
     read, again = (
-        features(belief.context, belief.rates, np.arange(9), belief.laws[0]) for belief in (one, other)
+        features(belief.context, belief.rates, np.arange(9), belief.plain, belief.everybody, belief.crowd)
+        for belief in (one, other)
     )
     assert read.shape == (9, FEATURES)
     np.testing.assert_array_equal(read, again)
@@ -167,7 +168,9 @@ def test_what_is_read_has_no_unit(power: int) -> None:
 def test_features_are_of_the_order_of_one() -> None:
     rng = np.random.default_rng(4)
     wild = Context(rng.standard_normal((50, len(COLUMNS))) ** 2 * 1e4)
-    read = features(wild, Rates.first(), np.arange(50), rng.dirichlet(np.full(COUNT, 0.01), size=50))
+    read = features(
+        wild, Rates.first(), np.arange(50), rng.dirichlet(np.full(COUNT, 0.01), size=50), laws(1)[0], 50.0
+    )
     assert np.isfinite(read).all()
     assert np.abs(read).max() <= 4.0
 
@@ -176,7 +179,7 @@ def test_the_same_law_elsewhere_reads_the_same_but_for_its_place() -> None:
     law = np.zeros((3, COUNT))
     for row, at in enumerate((100, 100, 132)):
         law[row, at : at + 20] = 0.05
-    read = features(Context.of(3), Rates.first(), np.arange(3), law)
+    read = features(Context.of(3), Rates.first(), np.arange(3), law, law[0], 3.0)
     moved = np.flatnonzero(read[2] != read[0])
     assert len(moved) == 1
     assert read[2, moved[0]] - read[0, moved[0]] == pytest.approx(1.0)  # an octave

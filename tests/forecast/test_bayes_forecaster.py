@@ -309,7 +309,7 @@ def test_a_network_that_proves_wrong_is_no_longer_trusted() -> None:
     assert first.trust > 0.5
     assert last.trust == 0.0
     there = roster(*range(20))
-    same_forecast(wrong.forecast(last, there), plain.forecast(replace(last, trust=1.0), there))
+    same_forecast(wrong.forecast(last, there), plain.forecast(replace(last, corrected=last.plain), there))
 
 
 def test_a_network_that_proves_right_stays_trusted() -> None:

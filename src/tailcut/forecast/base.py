@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
-from tailcut.types import Forecast, Roster, RunTimes
+from tailcut.types import Forecast, Roster, RunTimes, Weights
 
 S = TypeVar("S")
 
@@ -24,6 +24,11 @@ class Forecaster(ABC, Generic[S]):
     @abstractmethod
     def learn(self, belief: S, seen: RunTimes) -> S:
         """The belief after `seen`; `belief` itself stays as it was."""
+
+    def weights(self, belief: S) -> Weights:
+        """How much each part counts in the next forecast, where it is a blend of several; for the record."""
+        del belief
+        return ()
 
     @abstractmethod
     def forecast(self, belief: S, roster: Roster) -> Forecast | None:

@@ -36,6 +36,7 @@ def _row(source: SourceFacts, facts: PolicyFacts) -> dict[str, Any]:
         "decision_ms_p50": _number(facts.decision_ms_p50),
         "decision_ms_p99": _number(facts.decision_ms_p99),
         "round_ms": _number(facts.round_ms),
+        "weights": {name: _number(weight) for name, weight in facts.weights},
         "notes": list(source.notes),
     }
 

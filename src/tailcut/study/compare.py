@@ -20,7 +20,7 @@ from tailcut.study.metrics import acceptance_by_decile, least_served
 from tailcut.study.notes import notes_on
 from tailcut.study.playable import refuse_unplayable
 from tailcut.study.source import Draw, Source
-from tailcut.types import FloatArray, Seconds
+from tailcut.types import FloatArray, Seconds, Weights
 
 INFORMED, CLAIRVOYANT, WHOLE, STATIC, DEADLINE = (
     "informed",
@@ -187,6 +187,7 @@ def _policy_facts(name: str, kind: Kind, seeds: list[_Seed], skip: int) -> Polic
         decision_ms_p50=float(np.quantile(costs, 0.5)) if len(costs) else None,
         decision_ms_p99=float(np.quantile(costs, 0.99)) if len(costs) else None,
         round_ms=_mean(timed) if timed else None,
+        weights=_mean_weights([outcome.run for outcome in outcomes], skip),
     )
 
 
@@ -197,6 +198,14 @@ def _after(run: Run, skip: int, figure: Callable[[Run, int], float]) -> float:
 
 def _mean_value(run: Run, skip: int) -> float:
     return float(run.values[skip:].mean())
+
+
+def _mean_weights(runs: list[Run], skip: int) -> Weights:
+    """Mean weight of each part of the forecast over rounds and seeds."""
+    parts = list(dict.fromkeys(name for run in runs for name in run.weights))
+    return tuple(
+        (name, _mean([float(np.nanmean(run.weights[name][skip:])) for run in runs])) for name in parts
+    )
 
 
 def _mean(values: list[float]) -> float:

@@ -13,7 +13,6 @@ import numpy as np
 
 from tailcut.fitting.bayes import HELD_OUT, Samples
 from tailcut.forecast.bayes.bayes import Bayes
-from tailcut.forecast.bayes.blend import blended
 from tailcut.forecast.bayes.context import features, reached_by
 from tailcut.forecast.bayes.deep import EDGES
 from tailcut.forecast.trend.trend import plain_position
@@ -47,11 +46,11 @@ def samples_of(table: Table, progress: Callable[[], None] = lambda: None) -> Sam
         ids = np.flatnonzero(~np.isnan(table.seconds[row]) & table.observed[row])
         ids = ids[np.isin(ids, before.base.ids)]
         where = np.searchsorted(before.base.ids, ids)
-        law = blended(before.weights, before.laws[:, where])
+        law = before.plain[where]
         truth = RunTimes(ids, table.seconds[row, ids], np.ones(len(ids), np.bool_), table.nodes[ids])
         # Which factor the round's group had is known only afterwards.
         position = plain_position(replace(before.base, factors=belief.base.factors), truth)
-        read.append(features(before.context, before.rates, where, law))
+        read.append(features(before.context, before.rates, where, law, before.everybody, before.crowd))
         fell.append(np.searchsorted(EDGES[1:-1], reached_by(law, position), side="right"))
         rounds.append(np.full(len(ids), row))
     if not read:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tailcut.types import FloatArray, IntArray
+from tailcut.types import FloatArray, IntArray, Weights
 
 Kind: TypeAlias = Literal["policy", "other", "bound"]
 
@@ -45,6 +45,7 @@ class PolicyFacts:
         decision_ms_p50: median milliseconds per decision, None where a bound takes none.
         decision_ms_p99: 99th percentile of the same.
         round_ms: mean milliseconds per round for learning, forecasting and deciding.
+        weights: mean weight of each part of the forecast, where it is a blend of several.
     """
 
     policy: str
@@ -62,6 +63,7 @@ class PolicyFacts:
     decision_ms_p50: float | None
     decision_ms_p99: float | None
     round_ms: float | None
+    weights: Weights = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,6 +25,7 @@ from tailcut.types import (
     RunTimes,
     Seconds,
     Wait,
+    Weights,
 )
 
 ROUNDS, MICRO = 24, 8
@@ -77,6 +78,12 @@ class Watched:
         """As the policy, kept."""
         self.states.append(self._inner.learn(state, plan, record, reports))
         return self.states[-1]
+
+    def weights(self, state: PolicyState) -> Weights:
+        """As the policy, checked: shares lie between 0 and 1."""
+        weights = self._inner.weights(state)
+        assert all(0.0 <= weight <= 1.0 for _, weight in weights)
+        return weights
 
     def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
         """As the policy, checked: only who was cut can go on."""

@@ -29,7 +29,7 @@ from tailcut.events import (
 from tailcut.policy import Decider
 from tailcut.round import Rounds
 from tailcut.table import Table
-from tailcut.types import RoundRecord, Seconds, WorkerId
+from tailcut.types import FloatArray, RoundRecord, Seconds, WorkerId
 
 # Order of events at one and the same instant: who arrives at the very moment of a wake-up is still in time.
 _ARRIVAL, _DEPARTURE, _TICK, _OPENING = range(4)
@@ -214,7 +214,15 @@ def _as_run(records: list[RoundRecord], table: Table, overhead: Seconds, refill:
         present=np.array([len(r.roster) for r in records], dtype=np.int64),
         overhead=overhead,
         staleness=np.concatenate([r.staleness for r in records]) if records else np.empty(0, dtype=np.int64),
+        weights=_weights(records),
     )
+
+
+def _weights(records: list[RoundRecord]) -> dict[str, FloatArray]:
+    """`(rounds,)` each: how much the parts of the forecasts counted; NaN in rounds without a forecast."""
+    by_round = [dict(record.weights) for record in records]
+    names = dict.fromkeys(name for weights in by_round for name in weights)
+    return {name: np.array([weights.get(name, np.nan) for weights in by_round]) for name in names}
 
 
 def record_idle(record: RoundRecord) -> Seconds:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tailcut.types import BoolArray, FloatArray, IntArray, Seconds
 
@@ -20,6 +21,7 @@ class Run:
         present: `(rounds,)` workers that took part.
         overhead: seconds between a close and the next opening.
         staleness: `(gradients,)` rounds between a used gradient's version and the round that used it.
+        weights: `(rounds,)` each, how much the parts of the forecast counted, where it was a blend of several.
     """
 
     elapsed: FloatArray
@@ -30,6 +32,7 @@ class Run:
     present: IntArray
     overhead: Seconds
     staleness: IntArray
+    weights: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @property
     def rounds(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from tailcut.errors import ParameterError
 from tailcut.forecast.base import Forecaster
 from tailcut.forecast.bayes import blend, levels, pool
-from tailcut.forecast.bayes.belief import BayesBelief, nothing, prepared
+from tailcut.forecast.bayes.belief import VARIANTS, BayesBelief, nothing, prepared
 from tailcut.forecast.bayes.context import features
 from tailcut.forecast.bayes.deep import Deep
 from tailcut.forecast.bayes.shape import shape_laws
@@ -18,7 +18,7 @@ from tailcut.forecast.carry import carry_over
 from tailcut.forecast.trend import own as law_of
 from tailcut.forecast.trend.cells import COUNT, Cells
 from tailcut.forecast.trend.trend import Trend, factors_after, plain_position, put, tabulated
-from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes
+from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes, Weights
 
 
 @final
@@ -70,7 +70,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         belief = prepared(belief, seen)
         rows = np.searchsorted(belief.base.ids, seen.workers)
         laws = belief.laws[:, rows]
-        plain, corrected = self._blend(belief, rows, laws)
+        plain, corrected = belief.plain[rows], belief.corrected[rows]
         law = _trusted(belief.trust, plain, corrected)
         if self.scenarios:
             belief = replace(
@@ -89,7 +89,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         belief: BayesBelief,
         laws: FloatArray,
         plain: FloatArray,
-        corrected: FloatArray | None,
+        corrected: FloatArray,
         position: FloatArray,
         seen: RunTimes,
     ) -> BayesBelief:
@@ -101,7 +101,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         scored = keep * belief.scored + 1.0
         weights = blend.best_weights(cross, self.doubt + 1.0 / (1.0 + scored))
         belief = replace(belief, crowd=float(len(seen)), cross=cross, scored=scored, weights=weights)
-        if corrected is None:
+        if self.deep is None:
             return belief
         both = np.stack([plain, corrected])
         deep_cross = keep * belief.deep_cross + blend.cross_scores(both, position, seen.observed, close)
@@ -127,9 +127,13 @@ class Bayes(Forecaster[BayesBelief | None]):
         everybody = pool.law(common)
         base = self.trend.followed(belief.base, rows, position, seen.observed)
         filtered = levels.predictive(rates, after, base.own[rows], everybody)
-        laws = belief.laws.copy()
+        mine = np.stack([base.next[rows], filtered, shape_laws(base, rows)])
+        plain = blend.blended(belief.weights, mine)
+        corrected = plain
+        if self.deep is not None:
+            read = features(belief.context, rates, rows, plain, everybody, belief.crowd)
+            corrected = self.deep.corrected(read, plain)
         # Workers of whom nothing was heard keep their laws.
-        laws[:, rows] = base.next[rows], filtered, shape_laws(base, rows)
         return replace(
             belief,
             base=base,
@@ -137,7 +141,9 @@ class Bayes(Forecaster[BayesBelief | None]):
             everybody=everybody,
             levels=put(belief.levels, rows, after),
             rates=rates,
-            laws=laws,
+            laws=_put_laws(belief.laws, rows, mine),
+            plain=put(belief.plain, rows, plain),
+            corrected=put(belief.corrected, rows, corrected),
         )
 
     def forecast(self, belief: BayesBelief | None, roster: Roster) -> Forecast | None:
@@ -145,21 +151,30 @@ class Bayes(Forecaster[BayesBelief | None]):
         if belief is None:
             return None
         rows = np.minimum(np.searchsorted(belief.base.ids, roster.workers), len(belief.base.ids) - 1)
-        law = _trusted(belief.trust, *self._blend(belief, rows, belief.laws[:, rows]))
+        law = _trusted(belief.trust, belief.plain[rows], belief.corrected[rows])
         law[belief.base.ids[rows] != roster.workers] = belief.everybody
         table = tabulated(belief.base, law, roster, self.trend.grid, self.scenarios, homes=True)
         return carry_over(table, roster.busy)
 
-    def _blend(
-        self, belief: BayesBelief, rows: IntArray, laws: FloatArray
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """`(rows, cells)` the blend of the variants, without and with the deep correction."""
-        law = blend.blended(belief.weights, laws)
-        if self.deep is None:
-            return law, None
-        return law, self.deep.corrected(features(belief.context, belief.rates, rows, law), law)
+    def weights(self, belief: BayesBelief | None) -> Weights:
+        """Of the variants, and of the deep correction beside them."""
+        if belief is None:
+            return ()
+        blended = tuple(zip(VARIANTS, belief.weights.tolist(), strict=True))
+        return blended if self.deep is None else (*blended, ("deep", belief.trust))
 
 
-def _trusted(trust: float, plain: FloatArray, corrected: FloatArray | None) -> FloatArray:
+def _trusted(trust: float, plain: FloatArray, corrected: FloatArray) -> FloatArray:
     """The law to go by."""
-    return plain if corrected is None else (1.0 - trust) * plain + trust * corrected
+    out: FloatArray = (1.0 - trust) * plain
+    out += trust * corrected
+    return out
+
+
+def _put_laws(old: FloatArray, rows: IntArray, new: FloatArray) -> FloatArray:
+    """`(variants, m, cells)` with the laws of some workers replaced."""
+    if len(rows) == old.shape[1]:
+        return new
+    out = old.copy()
+    out[:, rows] = new
+    return out

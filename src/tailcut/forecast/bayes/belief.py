@@ -36,6 +36,8 @@ class BayesBelief:
         weights: `(variants,)` how much each variant counts.
         deep_cross: `(2, 2)` the same sum for the blend without and with the deep correction.
         trust: how much the corrected law counts beside the uncorrected one, 0 to 1.
+        plain: `(m, cells)` the blend of the variants' laws.
+        corrected: `(m, cells)` the same with the deep correction; the same where there is none.
         context: `(m, …)` what the deep part reads beside all this.
     """
 
@@ -51,6 +53,8 @@ class BayesBelief:
     weights: FloatArray
     deep_cross: FloatArray
     trust: float
+    plain: FloatArray
+    corrected: FloatArray
     context: Context
 
 
@@ -70,6 +74,8 @@ def nothing(cells: Cells) -> BayesBelief:
         weights=np.full(size, 1.0 / size),
         deep_cross=FIRST_TRUST,
         trust=1.0,
+        plain=np.zeros((0, COUNT)),
+        corrected=np.zeros((0, COUNT)),
         context=Context.of(0),
     )
 
@@ -83,11 +89,22 @@ def prepared(belief: BayesBelief, seen: RunTimes) -> BayesBelief:
     known = np.isin(base.ids, belief.base.ids)
     at: IntArray = np.searchsorted(belief.base.ids, base.ids[known])
     count = len(base.ids)
-    levels = np.broadcast_to(belief.everybody, (count, COUNT)).copy()
-    laws = np.broadcast_to(belief.everybody, (len(VARIANTS), count, COUNT)).copy()
-    levels[known] = belief.levels[at]
-    laws[:, known] = belief.laws[:, at]
-    return replace(belief, base=base, levels=levels, laws=laws, context=belief.context.grown(known, at))
+
+    def grown(old: FloatArray) -> FloatArray:
+        """Of newcomers nothing is known but the law of all."""
+        out = np.broadcast_to(belief.everybody, (*old.shape[:-2], count, COUNT)).copy()
+        out[..., known, :] = old[..., at, :]
+        return out
+
+    return replace(
+        belief,
+        base=base,
+        levels=grown(belief.levels),
+        laws=grown(belief.laws),
+        plain=grown(belief.plain),
+        corrected=grown(belief.corrected),
+        context=belief.context.grown(known, at),
+    )
 
 
 def _moved(belief: BayesBelief, base: TrendBelief) -> BayesBelief:
@@ -103,4 +120,6 @@ def _moved(belief: BayesBelief, base: TrendBelief) -> BayesBelief:
         everybody=shift_columns(belief.everybody, by),
         levels=shift_columns(belief.levels, by),
         laws=shift_columns(belief.laws, by),
+        plain=shift_columns(belief.plain, by),
+        corrected=shift_columns(belief.corrected, by),
     )

@@ -77,7 +77,9 @@ class Context:
         return Context(out)
 
 
-def features(context: Context, rates: Rates, rows: IntArray, law: FloatArray) -> FloatArray:
+def features(
+    context: Context, rates: Rates, rows: IntArray, law: FloatArray, everybody: FloatArray, crowd: float
+) -> FloatArray:
     """`(n, FEATURES)` what the deep part reads, all of the order of 1 and free of units.
 
     Args:
@@ -85,13 +87,15 @@ def features(context: Context, rates: Rates, rows: IntArray, law: FloatArray) ->
         rates: of the filter.
         rows: `(n,)` whose features.
         law: `(n, cells)` their laws before the correction.
+        everybody: `(cells,)` the law of all workers.
+        crowd: workers in a round.
     """
     past = context.rows[rows]
     reached = np.cumsum(law, axis=1)
     tenth, median, ninth, last = (
         np.count_nonzero(reached < level, axis=1) / OCTAVE for level in (0.1, 0.5, 0.9, 0.99)
     )
-    middle = np.median(median) if len(median) else 0.0
+    middle = np.count_nonzero(np.cumsum(everybody) < 0.5) / OCTAVE
     n = len(rows)
     columns = [
         np.log1p(past[:, 0]) / 3.0,
@@ -108,7 +112,7 @@ def features(context: Context, rates: Rates, rows: IntArray, law: FloatArray) ->
         np.minimum(last - median, 6.0) / 2.0,
         np.clip(median - middle, -4.0, 4.0),
         *(np.full(n, rate) for rate in (*rates.moves.tolist(), *rates.kinds.tolist())),
-        np.full(n, np.log(max(n, 1)) / 5.0),
+        np.full(n, np.log(max(crowd, 1.0)) / 5.0),
     ]
     out: FloatArray = np.clip(np.stack(columns, axis=1), -4.0, 4.0)
     return out
