@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OUT := out
 
-.PHONY: help setup demo test lint bench bench-forecast clean
+.PHONY: help setup demo test lint bench bench-forecast prior clean
 
 help:
 	@echo "make demo   compare all policies on a cluster of 158 workers and write a page with plots"
@@ -40,6 +40,10 @@ bench: $(READY)
 
 bench-forecast: $(READY)
 	$(BIN)/python -m benchmarks.forecast
+
+# The deep part of bayes that comes with the package, from simulated clusters; ten minutes.
+prior: $(READY)
+	$(BIN)/tailcut pretrain -o src/tailcut/fitting/prior.safetensors
 
 clean:
 	rm -rf $(VENV) $(OUT)

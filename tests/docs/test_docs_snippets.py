@@ -21,6 +21,8 @@ NOT_RUN = {
     "make test": "runs these tests",
     "make lint": "sets up an environment from the network",
     "make bench": "sets up an environment from the network, and takes minutes",
+    "make bench-forecast": "sets up an environment from the network, and takes most of an hour",
+    "make prior": "takes ten minutes; tried with few clusters in tests/cli",
 }
 DATA = {"text", "csv", "json", "toml"}
 

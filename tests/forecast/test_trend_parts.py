@@ -102,11 +102,18 @@ def test_a_level_never_lies_beyond_what_was_seen() -> None:
     assert own.levels(tally, tally.exposure())[0] == 100
 
 
-def test_where_nobody_was_ever_seen_some_hazard_remains() -> None:
-    tally = own.pooled(own.Tally.empty(2 * COUNT), np.full(50, 100.5), np.ones(50, np.bool_), 1.0)
+@pytest.mark.parametrize(
+    ("cut", "beyond"), [(0, own.MOST_UNKNOWN), (150, 50 / (8 * 200)), (950, own.UNKNOWN_HAZARD)]
+)
+def test_where_nobody_was_ever_seen_the_hazard_before_goes_on_within_bounds(cut: int, beyond: float) -> None:
+    """50 of 50 + cut came in the last cell that anybody reached; the hazard is the mean of the last eight cells."""
+    came, left = np.full(50, 100.5), np.full(cut, 101.0)
+    tally = own.pooled(
+        own.Tally.empty(2 * COUNT), np.concatenate([came, left]), np.arange(50 + cut) < 50, 1.0
+    )
     hazards = own.hazard(tally)
-    assert hazards[100] == pytest.approx(1.0)
-    assert (hazards[101:] == own.UNKNOWN_HAZARD).all()
+    assert hazards[100] == pytest.approx(50 / (50 + cut))
+    np.testing.assert_allclose(hazards[101:], beyond)
 
 
 def test_held_values_are_learnt_as_persistence() -> None:

@@ -123,7 +123,7 @@ def test_gaps_between_ids_mean_nothing(name: str, source: str, late_finish: bool
 
 
 # Where several workers have the same claim, exploring goes by their ids.
-BY_NAME = {"trend": {"explore": False}, "stopping": {"explore": False}}
+BY_NAME = {name: {"explore": False} for name in ("trend", "stopping", "bayes")}
 
 
 @pytest.mark.parametrize("late_finish", [False, True])

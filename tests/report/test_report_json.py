@@ -38,6 +38,7 @@ KEYS = [
     "decision_ms_p50",
     "decision_ms_p99",
     "round_ms",
+    "weights",
     "notes",
 ]
 

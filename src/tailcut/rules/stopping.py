@@ -119,7 +119,8 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         # At the opening no gain is positive without overhead, by the very choice of the price: one must begin.
         if gain[best] <= WORTH and progress.elapsed > 0.0:
             return self._give_up(progress)
-        look = progress.count + max(1, int(self.skip * coming[best]))
+        # Rounding must not decide: with all sure to come the sum is whole, give or take the last digit.
+        look = progress.count + max(1, int(self.skip * coming[best] + WORTH))
         return Wait(count=look, until=float(ahead.times[best]))
 
     def worth_starting(self, plan: StoppingPlan, position: int, elapsed: Seconds) -> bool:

@@ -28,6 +28,8 @@ COLUMNS = (
 )
 OF_LAW = ("10 % quantile", "90 % quantile", "99 % quantile", "median, from the cluster's")
 FEATURES = len(COLUMNS) + len(OF_LAW) + len(MOVES) + KINDS + 1
+SURELY = 1e-9
+"""What a probability must differ by to count: rounding, which depends on the order of workers, must not decide."""
 OCTAVE = 32.0
 """Cells per octave, the unit in which features measure distances."""
 
@@ -93,9 +95,9 @@ def features(
     past = context.rows[rows]
     reached = np.cumsum(law, axis=1)
     tenth, median, ninth, last = (
-        np.count_nonzero(reached < level, axis=1) / OCTAVE for level in (0.1, 0.5, 0.9, 0.99)
+        np.count_nonzero(reached < level - SURELY, axis=1) / OCTAVE for level in (0.1, 0.5, 0.9, 0.99)
     )
-    middle = np.count_nonzero(np.cumsum(everybody) < 0.5) / OCTAVE
+    middle = np.count_nonzero(np.cumsum(everybody) < 0.5 - SURELY) / OCTAVE
     n = len(rows)
     columns = [
         np.log1p(past[:, 0]) / 3.0,

@@ -15,6 +15,8 @@ from tailcut.types import FloatArray, IntArray
 
 MEDIAN_NOISE = np.pi / 2.0
 """Variance of a normal sample's median, in variances of its mean."""
+SURELY = 1e-9
+"""What a probability must differ by to count: rounding, which depends on the order of workers, must not decide."""
 NORMAL_IQR = 1.349
 """Distance of the quartiles of a normal law, in standard deviations."""
 
@@ -35,12 +37,12 @@ def drawn_together(base: TrendBelief) -> IntArray:
     middle = float(np.median(base.levels))
     between = float(np.mean((base.levels - middle) ** 2))
     keep = max(0.0, 1.0 - float(noise.mean()) / max(between, 1e-9))
-    out: IntArray = np.rint(middle + keep * (base.levels - middle)).astype(np.int64)
+    out: IntArray = np.floor(middle + keep * (base.levels - middle) + 0.5 + SURELY).astype(np.int64)
     return out
 
 
 def _spread(residuals: Tally) -> float:
     """Standard deviation of the residuals in cells, from their quartiles."""
     survival = np.cumprod(1.0 - np.minimum(law_of.hazard(residuals), 1.0))
-    low, high = (int(np.count_nonzero(survival > left)) for left in (0.75, 0.25))
+    low, high = (int(np.count_nonzero(survival > left + SURELY)) for left in (0.75, 0.25))
     return max(high - low, 1) / NORMAL_IQR
