@@ -18,6 +18,10 @@ from tailcut.forecast.trend.cells import COUNT, Cells, shift_columns
 from tailcut.forecast.trend.own import Tally
 from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Roster, RunTimes
 
+SETTLED = 50.0
+"""Discounted rounds after which a worker's level is no longer new."""
+FIRST_FADE = 5.0
+"""How fast the residuals of the first rounds fade: round s counts as (s / t) to this power at round t."""
 UNLIKELY = 1e-4
 """Probability in either tail that the time grid leaves out."""
 
@@ -113,8 +117,20 @@ class Trend(Forecaster[TrendBelief | None]):
     def _residuals(self, belief: TrendBelief, residual: FloatArray, observed: BoolArray) -> Tally:
         """Everybody's residuals with those of a round."""
         if self.paced:
-            return law_of.paced(belief.residuals, residual, observed, self.pool_memory * len(belief.ids))
+            mass = self.pool_memory * len(belief.ids)
+            return law_of.paced(self._without_first(belief), residual, observed, mass)
         return law_of.pooled(belief.residuals, residual, observed, 1.0 - 1.0 / self.pool_memory)
+
+    def _without_first(self, belief: TrendBelief) -> Tally:
+        """The residuals so far; while levels are new, older ones count less and less: they were measured from guesses.
+
+        Where nothing new comes, in the tail, they would otherwise be kept for good.
+        """
+        rounds = float((belief.tally.events + belief.tally.censored).sum(axis=1).max(initial=0.0))
+        if rounds >= SETTLED:
+            return belief.residuals
+        keep = rounds / (rounds + FIRST_FADE)
+        return Tally(belief.residuals.events * keep, belief.residuals.censored * keep)
 
     def forecast(self, belief: TrendBelief | None, roster: Roster) -> Forecast | None:
         """One scenario per likely factor of each group."""
