@@ -75,9 +75,15 @@ LOG_NORMAL = [told(np.exp(0.2 * row)) for row in np.random.default_rng(1).standa
 @pytest.mark.parametrize("forecaster", [Bayes(), Bayes(scenarios=False)], ids=["scenarios", "independent"])
 def test_equal_log_normal_workers_are_forecast_as_what_they_are(forecaster: Bayes) -> None:
     forecast = certain(forecaster.forecast(learnt(forecaster, LOG_NORMAL), roster(*range(20))))
-    for level, z in ((0.1, -1.2816), (0.5, 0.0), (0.9, 1.2816), (0.99, 2.3263)):
+    # Three standard errors of each quantile, from the 100 rounds of 20 workers that residuals are remembered for.
+    for level, z, error in (
+        (0.1, -1.2816, 0.023),
+        (0.5, 0.0, 0.017),
+        (0.9, 1.2816, 0.023),
+        (0.99, 2.3263, 0.05),
+    ):
         found = quantile(forecast, level)
-        np.testing.assert_allclose(np.log(found).mean(), 0.2 * z, atol=0.03)
+        np.testing.assert_allclose(np.log(found).mean(), 0.2 * z, atol=error)
         # Beyond one in ten a worker's own 150 rounds say little.
         assert level > 0.9 or np.abs(np.log(found) - 0.2 * z).max() < 0.12
 
