@@ -111,9 +111,10 @@ def test_where_nobody_was_ever_seen_the_hazard_before_goes_on_within_bounds(cut:
     tally = own.pooled(
         own.Tally.empty(2 * COUNT), np.concatenate([came, left]), np.arange(50 + cut) < 50, 1.0
     )
-    hazards = own.hazard(tally)
+    hazards = own.hazard(tally, own.MOST_UNKNOWN)
     assert hazards[100] == pytest.approx(50 / (50 + cut))
     np.testing.assert_allclose(hazards[101:], beyond)
+    np.testing.assert_allclose(own.hazard(tally)[101:], own.UNKNOWN_HAZARD)
 
 
 def test_held_values_are_learnt_as_persistence() -> None:

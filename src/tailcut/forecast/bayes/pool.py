@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tailcut.forecast.trend.cells import blurred
-from tailcut.forecast.trend.own import Tally, hazard
+from tailcut.forecast.trend.own import MOST_UNKNOWN, Tally, hazard
 from tailcut.types import FloatArray
 
 
 def law(tally: Tally) -> FloatArray:
     """`(cells,)` probability of each cell."""
-    survival = np.cumprod(1.0 - np.minimum(hazard(tally), 1.0))
+    survival = np.cumprod(1.0 - np.minimum(hazard(tally, MOST_UNKNOWN), 1.0))
     out = -np.diff(survival, prepend=1.0)
     out[-1] += survival[-1]
     return blurred(out)

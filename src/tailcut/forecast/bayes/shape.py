@@ -23,7 +23,7 @@ NORMAL_IQR = 1.349
 
 def shape_laws(base: TrendBelief, rows: IntArray) -> FloatArray:
     """`(rows, cells)` the law of everybody's residuals at each worker's level, drawn together as far as alike."""
-    hazards = law_of.placed(law_of.hazard(base.residuals), drawn_together(base)[rows])
+    hazards = law_of.placed(law_of.hazard(base.residuals, law_of.MOST_UNKNOWN), drawn_together(base)[rows])
     survival = np.cumprod(1.0 - np.minimum(hazards, 1.0), axis=1)
     out = -np.diff(survival, axis=1, prepend=1.0)
     out[:, -1] += survival[:, -1]
@@ -43,6 +43,6 @@ def drawn_together(base: TrendBelief) -> IntArray:
 
 def _spread(residuals: Tally) -> float:
     """Standard deviation of the residuals in cells, from their quartiles."""
-    survival = np.cumprod(1.0 - np.minimum(law_of.hazard(residuals), 1.0))
+    survival = np.cumprod(1.0 - np.minimum(law_of.hazard(residuals, law_of.MOST_UNKNOWN), 1.0))
     low, high = (int(np.count_nonzero(survival > left + SURELY)) for left in (0.75, 0.25))
     return max(high - low, 1) / NORMAL_IQR

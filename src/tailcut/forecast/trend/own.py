@@ -105,22 +105,27 @@ def paced(tally: Tally, position: FloatArray, observed: BoolArray, mass: float) 
     return Tally(events + new.events, censored + new.censored)
 
 
-def hazard(tally: Tally) -> FloatArray:
-    """`(cells,)` hazard of a shared tally, with a floor where nothing is known."""
+def hazard(tally: Tally, most: float = UNKNOWN_HAZARD) -> FloatArray:
+    """`(cells,)` hazard of a shared tally; where nobody was ever seen that of the last cells before goes on.
+
+    Args:
+        tally: events and exposure.
+        most: what it may be there; by default the least it may be, so that nothing depends on the last cells.
+    """
     exposure = tally.exposure()
     raw = np.divide(tally.events, exposure, out=np.zeros_like(exposure), where=exposure > 1e-9)
     seen = exposure >= ENOUGH
-    known: FloatArray = np.where(seen, raw, np.maximum(raw, _beyond(tally, exposure, seen)))
+    known: FloatArray = np.where(seen, raw, np.maximum(raw, _beyond(tally, exposure, seen, most)))
     return known
 
 
-def _beyond(tally: Tally, exposure: FloatArray, seen: BoolArray) -> float:
+def _beyond(tally: Tally, exposure: FloatArray, seen: BoolArray, most: float) -> float:
     """Hazard where nobody was ever seen: as of late before that, between a floor and a ceiling."""
     last = np.flatnonzero(seen)[-EDGE:]
     if len(last) == 0:
         return UNKNOWN_HAZARD
     at_edge = float(tally.events[last].sum() / exposure[last].sum())
-    return min(max(at_edge, UNKNOWN_HAZARD), MOST_UNKNOWN)
+    return min(max(at_edge, UNKNOWN_HAZARD), most)
 
 
 def levels(tally: Tally, exposure: FloatArray) -> IntArray:

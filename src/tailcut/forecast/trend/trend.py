@@ -92,7 +92,8 @@ class Trend(Forecaster[TrendBelief | None]):
         # A residual is taken from the level before its own time could move it, except a worker's first.
         residual = position - np.where(last == NEVER, levels, before) + COUNT
         residuals = self._residuals(belief, residual, observed)
-        prior = law_of.placed(law_of.hazard(residuals), levels)
+        most = law_of.MOST_UNKNOWN if self.paced else law_of.UNKNOWN_HAZARD
+        prior = law_of.placed(law_of.hazard(residuals, most), levels)
         own = law_of.own_law(tally, exposure, prior, self.strength)
         last_cell = np.where(observed, cell, CENSORED)
         absent = belief.absent + 1
