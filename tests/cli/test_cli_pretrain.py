@@ -8,7 +8,11 @@ from conftest import Cli, Refused
 
 pytest.importorskip("torch", reason="training needs it")
 
+import torch
+
+from tailcut.fitting.bayes import Network, bin_loss
 from tailcut.fitting.bayes_file import read_bayes, read_prior
+from tailcut.study.deep_samples import samples_of
 from tailcut.study.pretraining import random_table
 
 
@@ -22,6 +26,21 @@ def test_it_writes_a_model_that_bayes_reads(cli: Cli) -> None:
 
 def test_too_few_clusters_are_refused(refused: Refused) -> None:
     assert "--clusters must be at least 12, but got 3" in refused("pretrain", "-o", "x", "--clusters", "3")
+
+
+def test_the_network_of_the_package_foresees_clusters_it_was_not_trained_on() -> None:
+    """Random clusters of another seed: true run times, of cut workers too, fall more often where it expects them."""
+    gains = []
+    for index in range(4):
+        samples = samples_of(random_table(80, np.random.default_rng([99, index])))
+        features, bins = torch.tensor(samples.features, dtype=torch.float32), torch.tensor(samples.bins)
+        with torch.no_grad():
+            losses = [
+                float(bin_loss(Network(start, torch.Generator().manual_seed(0))(features), bins))
+                for start in (None, read_prior())
+            ]
+        gains.append(losses[0] - losses[1])
+    assert np.mean(gains) > 0.01
 
 
 @pytest.mark.parametrize("seed", range(24))

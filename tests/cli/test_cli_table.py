@@ -104,3 +104,14 @@ def test_what_a_format_cannot_hold_is_told_and_the_old_file_stays(folder: Path, 
     assert "write .npz" in ended.err
     assert (folder / "b.csv").read_text() == "old table"
     assert cli("table", "a.npz", "-o", "b.npz", "--rounds", "4").code == 0
+
+
+def test_ctrl_c_ends_with_one_sentence(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tailcut.cli.table_command.write_table", interrupted)
+    ended = cli("table", "demo8", "-o", "x.csv", "--rounds", "5")
+    assert (ended.code, ended.out) == (130, "")
+    assert ended.err == "tailcut: Interrupted; nothing more was computed.\n"
+    assert not list(folder.iterdir())

@@ -6,22 +6,36 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from tailcut.errors import InputError, TailcutError
 
+BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+
+
+class Commands(TyperGroup):
+    """All commands. Ctrl-C is answered here: further out the library would end the program without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            fail("Interrupted; nothing more was computed.", INTERRUPTED)
+
+
 app = typer.Typer(
     name="tailcut",
+    cls=Commands,
     help="Synchronous SGD that stops waiting at the right moment.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-
-BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -33,8 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         app(args=arguments, prog_name="tailcut", standalone_mode=True)
     except TailcutError as error:
         fail(str(error), BAD_INPUT if isinstance(error, InputError) else FAILED)
-    except KeyboardInterrupt:
-        fail("Interrupted; nothing more was computed.", INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has gone (as with `| head`); leave quietly and keep Python from complaining.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

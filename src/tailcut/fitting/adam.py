@@ -1,4 +1,4 @@
-"""All that a training with Adam stands on, as arrays and back."""
+"""A training with Adam: all that it stands on, as arrays and back."""
 
 from __future__ import annotations
 
@@ -6,53 +6,83 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tailcut.fitting.loop import Arrays, Standing
+from tailcut.fitting.loop import Arrays, Standing, Training
 
 
-def numbers(tensor: Tensor) -> np.ndarray:
-    """A copy of a tensor as an array."""
-    return tensor.detach().numpy().copy()
+class AdamTraining(Training):
+    """What trainings with Adam have in common; a subclass trains in `epoch` and hands its loss to `_ended`.
+
+    Args:
+        module: the network, with its first weights.
+        rate: Adam's first step size.
+        weight_decay: as AdamW's.
+        generator: of everything random in the training.
+    """
+
+    def __init__(
+        self, module: torch.nn.Module, rate: float, weight_decay: float, generator: torch.Generator
+    ) -> None:
+        self._trained, self._generator = module, generator
+        self._optimiser = torch.optim.AdamW(module.parameters(), lr=rate, weight_decay=weight_decay)
+        self._standing = Standing()
+        self._best = weights_of(module)
+
+    def standing(self) -> Standing:
+        """How far it is."""
+        return self._standing
+
+    def arrays(self) -> Arrays:
+        """Weights, best weights, Adam's moments, standing and the generator's state."""
+        out: Arrays = {f"now.{name}": array for name, array in weights_of(self._trained).items()}
+        out |= {f"best.{name}": array.copy() for name, array in self._best.items()}
+        for index, state in self._optimiser.state_dict()["state"].items():
+            out |= {f"adam.{index}.{name}": _numbers(value) for name, value in state.items()}
+        standing = self._standing
+        out["epochs"] = np.array([standing.epochs, standing.best_epoch], dtype=np.int64)
+        out["best_loss"] = np.array([min(standing.best_loss, np.finfo(np.float64).max)])
+        out["random"] = _numbers(self._generator.get_state())
+        return out
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over a state given by `arrays` of a training with the same data, settings and seed."""
+        now = {name: torch.tensor(array) for name, array in _under("now.", arrays).items()}
+        self._trained.load_state_dict(now)
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, array in _under("adam.", arrays).items():
+            index, _, key = name.partition(".")
+            moments.setdefault(int(index), {})[key] = torch.tensor(array)
+        groups = self._optimiser.state_dict()["param_groups"]
+        self._optimiser.load_state_dict({"state": moments, "param_groups": groups})
+        self._generator.set_state(torch.tensor(arrays["random"]))
+        epochs, best_epoch = (int(value) for value in arrays["epochs"])
+        best_loss = float(arrays["best_loss"][0]) if best_epoch else float("inf")
+        self._best = {name: array.copy() for name, array in _under("best.", arrays).items()}
+        self._standing = Standing(epochs, best_epoch, best_loss)
+
+    def model_arrays(self) -> Arrays:
+        """Weights of the best epoch so far."""
+        return {name: array.copy() for name, array in self._best.items()}
+
+    def _at_rate(self, rate: float) -> None:
+        """Take steps of this size from now on."""
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate
+
+    def _ended(self, loss: float) -> float:
+        """An epoch has ended with this held-out loss: keep the weights if they are the best so far."""
+        self._standing = self._standing.after(loss)
+        if self._standing.best_epoch == self._standing.epochs:
+            self._best = weights_of(self._trained)
+        return loss
 
 
 def weights_of(module: torch.nn.Module) -> Arrays:
     """A network's weights by name, copied."""
-    return {name: numbers(tensor) for name, tensor in module.state_dict().items()}
+    return {name: _numbers(tensor) for name, tensor in module.state_dict().items()}
 
 
-def as_arrays(
-    module: torch.nn.Module,
-    optimiser: torch.optim.Optimizer,
-    best: Arrays,
-    standing: Standing,
-    generator: torch.Generator,
-) -> Arrays:
-    """Weights, best weights, Adam's moments, standing and the generator's state."""
-    out: Arrays = {f"now.{name}": array for name, array in weights_of(module).items()}
-    out |= {f"best.{name}": array.copy() for name, array in best.items()}
-    for index, state in optimiser.state_dict()["state"].items():
-        out |= {f"adam.{index}.{name}": numbers(value) for name, value in state.items()}
-    out["epochs"] = np.array([standing.epochs, standing.best_epoch], dtype=np.int64)
-    out["best_loss"] = np.array([min(standing.best_loss, np.finfo(np.float64).max)])
-    out["random"] = numbers(generator.get_state())
-    return out
-
-
-def from_arrays(
-    arrays: Arrays, module: torch.nn.Module, optimiser: torch.optim.Optimizer, generator: torch.Generator
-) -> tuple[Arrays, Standing]:
-    """Put network, optimiser and generator where `as_arrays` found them; the best weights and the standing."""
-    module.load_state_dict({name: torch.tensor(array) for name, array in _under("now.", arrays).items()})
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, array in _under("adam.", arrays).items():
-        index, _, key = name.partition(".")
-        moments.setdefault(int(index), {})[key] = torch.tensor(array)
-    groups = optimiser.state_dict()["param_groups"]
-    optimiser.load_state_dict({"state": moments, "param_groups": groups})
-    generator.set_state(torch.tensor(arrays["random"]))
-    epochs, best_epoch = (int(value) for value in arrays["epochs"])
-    best_loss = float(arrays["best_loss"][0]) if best_epoch else float("inf")
-    best = {name: array.copy() for name, array in _under("best.", arrays).items()}
-    return best, Standing(epochs, best_epoch, best_loss)
+def _numbers(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().numpy().copy()
 
 
 def _under(prefix: str, arrays: Arrays) -> Arrays:

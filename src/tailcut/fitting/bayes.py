@@ -16,8 +16,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from tailcut.errors import ParameterError
-from tailcut.fitting.adam import as_arrays, from_arrays, weights_of
-from tailcut.fitting.loop import Arrays, Standing, Training
+from tailcut.fitting.adam import AdamTraining
 from tailcut.forecast.bayes.deep import MOST, SIZES, Deep, plain_log_odds
 from tailcut.types import BoolArray, FloatArray, IntArray
 
@@ -86,7 +85,7 @@ def bin_loss(log_odds: Tensor, bins: Tensor) -> Tensor:
     return -(before + arrives).mean()
 
 
-class BayesTraining(Training):
+class BayesTraining(AdamTraining):
     """Adam on the bins' likelihood.
 
     Args:
@@ -101,21 +100,18 @@ class BayesTraining(Training):
                 f"Training needs at least {LEAST_SAMPLES} run times, some of them to be held out, but got "
                 f"{len(samples)}. Give more rounds."
             )
-        self._generator = torch.Generator().manual_seed(seed)
-        self._module = Network(start, self._generator)
-        self._optimiser = torch.optim.AdamW(self._module.parameters(), lr=RATE, weight_decay=DECAY)
+        generator = torch.Generator().manual_seed(seed)
+        self._module = Network(start, generator)
+        super().__init__(self._module, RATE, DECAY, generator)
         keep = ~samples.held_out
         self._learn = _tensors(samples.features[keep], samples.bins[keep])
         self._held_out = _tensors(samples.features[~keep], samples.bins[~keep])
-        self._best = weights_of(self._module)
-        self._standing = Standing()
         self.untrained = self._loss()
 
     def epoch(self) -> float:
         """Every sample once, in a new order, at a falling rate."""
         features, bins = self._learn
-        for group in self._optimiser.param_groups:
-            group["lr"] = RATE * 0.9**self._standing.epochs
+        self._at_rate(RATE * 0.9**self._standing.epochs)
         order = torch.randperm(len(bins), generator=self._generator)
         for begin in range(0, len(order), BATCH):
             chosen = order[begin : begin + BATCH]
@@ -123,27 +119,7 @@ class BayesTraining(Training):
             self._optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             self._optimiser.step()
-        held_out = self._loss()
-        self._standing = self._standing.after(held_out)
-        if self._standing.best_epoch == self._standing.epochs:
-            self._best = weights_of(self._module)
-        return held_out
-
-    def standing(self) -> Standing:
-        """How far it is."""
-        return self._standing
-
-    def arrays(self) -> Arrays:
-        """All of its state."""
-        return as_arrays(self._module, self._optimiser, self._best, self._standing, self._generator)
-
-    def restore(self, arrays: Arrays) -> None:
-        """Take over a state given by `arrays` of a training with the same samples, start and seed."""
-        self._best, self._standing = from_arrays(arrays, self._module, self._optimiser, self._generator)
-
-    def model_arrays(self) -> Arrays:
-        """Weights of the best epoch so far."""
-        return {name: array.copy() for name, array in self._best.items()}
+        return self._ended(self._loss())
 
     def model(self) -> Deep:
         """The best network so far."""

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from tailcut.errors import ParameterError
-from tailcut.fitting.adam import as_arrays, from_arrays, weights_of
-from tailcut.fitting.loop import Arrays, Standing, Training
+from tailcut.fitting.adam import AdamTraining
 from tailcut.forecast.bdsgd.model import BdsgdModel, Sizes
 from tailcut.forecast.bdsgd.networks import first_weights, flat, network
 from tailcut.forecast.bdsgd.state_space import one_thread
@@ -79,7 +78,7 @@ class BdsgdSettings:
         return (0.2 if n <= MANY_WORKERS else 0.5) if self.gaps is None else self.gaps
 
 
-class BdsgdTraining(Training):
+class BdsgdTraining(AdamTraining):
     """Adam on the variational objective over windows of rounds; the last 15 % of the rounds are held out.
 
     Run times are divided by their mean, as published. The few longest (0.5 %) are read as their lower end: one of a
@@ -115,16 +114,11 @@ class BdsgdTraining(Training):
         # A held-out window ends in a held-out round; it may begin before.
         first_held_out = max(cut - settings.window, 1)
         self._learn, self._held_out = windows[:first_held_out], windows[first_held_out:]
-        self._generator = torch.Generator().manual_seed(seed)
         self._held_out_noise = self._module.noise(
             HELD_OUT_SAMPLES, len(self._held_out), length, torch.Generator().manual_seed(seed + 1)
         )
         self._rate = settings.rate_for(self.sizes.n)
-        self._optimiser = torch.optim.AdamW(
-            self._module.parameters(), lr=self._rate, weight_decay=settings.weight_decay
-        )
-        self._standing = Standing()
-        self._best = weights_of(self._module)
+        super().__init__(self._module, self._rate, settings.weight_decay, torch.Generator().manual_seed(seed))
         with one_thread():
             self.untrained = self._held_out_loss()
 
@@ -132,36 +126,15 @@ class BdsgdTraining(Training):
         """Every window once, in a new order."""
         done, settings = self._standing.epochs, self.settings
         kl_weight = min(0.1 + 0.9 * done / max(settings.warm_up, 1), 1.0)
-        for group in self._optimiser.param_groups:
-            group["lr"] = self._rate * 0.1 ** min(done / max(settings.decay, 1), 1.0)
+        self._at_rate(self._rate * 0.1 ** min(done / max(settings.decay, 1), 1.0))
         order = torch.randperm(len(self._learn), generator=self._generator)
         with one_thread():
             for begin in range(0, len(order), settings.batch):
                 self._step(self._learn[order[begin : begin + settings.batch]], kl_weight)
             loss = self._held_out_loss()
-        standing = self._standing.after(loss)
         # While the divergence is not paid in full the losses fall for the wrong reason, yet they are comparable:
         # the held-out loss always pays it.
-        if standing.best_epoch == standing.epochs:
-            self._best = weights_of(self._module)
-        self._standing = standing
-        return loss
-
-    def standing(self) -> Standing:
-        """How far it is."""
-        return self._standing
-
-    def arrays(self) -> Arrays:
-        """Weights, best weights, Adam's moments, standing and the generator's state."""
-        return as_arrays(self._module, self._optimiser, self._best, self._standing, self._generator)
-
-    def restore(self, arrays: Arrays) -> None:
-        """Take over a state given by `arrays` of a training with the same rows, settings and seed."""
-        self._best, self._standing = from_arrays(arrays, self._module, self._optimiser, self._generator)
-
-    def model_arrays(self) -> Arrays:
-        """Weights of the best epoch so far."""
-        return {name: array.copy() for name, array in self._best.items()}
+        return self._ended(loss)
 
     def model(self) -> BdsgdModel:
         """The best model so far."""

@@ -31,7 +31,7 @@ from tailcut.forecast import NoForecast, Truth
 from tailcut.forecast.base import Forecaster
 from tailcut.policies import stopping
 from tailcut.study.backtest_facts import BacktestFacts, ForecasterFacts
-from tailcut.study.compare import MOST_WARMUP
+from tailcut.study.compare import warmup_of
 from tailcut.study.contest import Entrant
 from tailcut.study.facts import Spread
 from tailcut.study.lessons import See, closed_rounds, whole_rounds
@@ -73,13 +73,7 @@ class BacktestSetting:
 
     def warmup_of(self, rounds: int) -> int:
         """Rounds to leave out of a run of `rounds`."""
-        if self.warmup is None:
-            return min(MOST_WARMUP, rounds // 10)
-        if self.warmup >= rounds:
-            raise ParameterError(
-                f"warmup must leave at least one of the {rounds} rounds, but got {self.warmup}. Try --warmup 0."
-            )
-        return self.warmup
+        return warmup_of(self.warmup, rounds)
 
 
 def contenders(entrants: Sequence[Entrant]) -> list[Contender]:

@@ -53,13 +53,18 @@ class Setting:
 
     def warmup_of(self, rounds: int) -> int:
         """Rounds to leave out of a run of `rounds`."""
-        if self.warmup is None:
-            return min(MOST_WARMUP, rounds // 10)
-        if self.warmup >= rounds:
-            raise ParameterError(
-                f"warmup must leave at least one of the {rounds} rounds, but got {self.warmup}. Try --warmup 0."
-            )
-        return self.warmup
+        return warmup_of(self.warmup, rounds)
+
+
+def warmup_of(wanted: int | None, rounds: int) -> int:
+    """First rounds of a run to leave out of its figures; None for min(50, 10 %)."""
+    if wanted is None:
+        return min(MOST_WARMUP, rounds // 10)
+    if wanted >= rounds:
+        raise ParameterError(
+            f"warmup must leave at least one of the {rounds} rounds, but got {wanted}. Try --warmup 0."
+        )
+    return wanted
 
 
 @dataclass(frozen=True, slots=True, eq=False)

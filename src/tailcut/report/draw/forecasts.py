@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tailcut.report.draw import canvas
-from tailcut.report.draw.rows import mark_bounds, rows_height
+from tailcut.report.draw.rows import rows_figure, rows_height
 from tailcut.report.formats import figure as number
 from tailcut.report.plots.bars import Rows
 from tailcut.report.plots.forecasts import CoverPlot, CoverTimePlot, PitPlot, ScorePlot
@@ -37,7 +37,7 @@ def draw_pits(plot: PitPlot) -> Figure:
 
 def draw_covers(plot: CoverPlot) -> Figure:
     """One dot per interval, whiskers over the seeds; lines and a band where the dots should be."""
-    figure, axes = _rows_axes(plot.rows)
+    figure, axes = rows_figure(plot.rows)
     places = np.arange(len(plot.rows.names))
     axes.axvspan(100 * NARROW, 100 * WIDE, color=canvas.RULE, alpha=0.5, linewidth=0)
     for interval, (level, colour) in enumerate(((50, canvas.STATIC), (90, canvas.BEST))):
@@ -70,7 +70,7 @@ def draw_cover_times(plot: CoverTimePlot) -> Figure:
 
 def draw_scores(plot: ScorePlot) -> Figure:
     """Bars from 0, whiskers over the seeds; shorter is better."""
-    figure, axes = _rows_axes(plot.rows)
+    figure, axes = rows_figure(plot.rows)
     places, bars = np.arange(len(plot.rows.names)), np.nan_to_num(plot.mean)
     colours = [_colour(plot.rows, place) for place in range(len(places))]
     axes.barh(places, bars, height=0.62, color=colours, linewidth=0)
@@ -99,18 +99,6 @@ def _panels(rows: Rows) -> tuple[Figure, list[Axes]]:
         axes.set_title(name)
         axes.tick_params(axis="y", labelcolor=canvas.MUTED)
     return figure, panels[:count]
-
-
-def _rows_axes(rows: Rows) -> tuple[Figure, Axes]:
-    count = len(rows.names)
-    figure = Figure(figsize=(canvas.WIDTH, rows_height(rows)), layout="constrained")
-    axes = figure.subplots()
-    axes.set_yticks(range(count), rows.names)
-    axes.set_ylim(max(count, 1) - 0.45, -0.55)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
-    mark_bounds(axes, count, rows.policies)
-    return figure, axes
 
 
 def _colour(rows: Rows, place: int) -> str:

@@ -22,7 +22,7 @@ _LINES = {
 
 def draw_shares(plot: SharesPlot) -> Figure:
     """Bars from 0, whiskers over the seeds, the bounds as lines across."""
-    figure, axes = _rows_figure(plot.rows)
+    figure, axes = rows_figure(plot.rows)
     places = np.arange(len(plot.rows.names))
     bars = np.nan_to_num(plot.mean)
     axes.barh(places, bars, height=0.62, color=_colours(plot.rows), linewidth=0)
@@ -54,7 +54,7 @@ def draw_shares(plot: SharesPlot) -> Figure:
 
 def draw_idle(plot: IdlePlot) -> Figure:
     """From the time wasted when all are waited for to the time wasted under each policy."""
-    figure, axes = _rows_figure(plot.rows)
+    figure, axes = rows_figure(plot.rows)
     places = np.arange(len(plot.rows.names))
     after = 100 * plot.after
     if known(plot.before):
@@ -72,7 +72,7 @@ def draw_idle(plot: IdlePlot) -> Figure:
 
 def draw_deciles(plot: DecilesPlot) -> Figure:
     """A strip of ten cells per policy, each with its figure; pale is what is dropped."""
-    figure, axes = _rows_figure(plot.rows)
+    figure, axes = rows_figure(plot.rows)
     axes.grid(False)
     axes.spines[:].set_visible(False)
     for (row, tenth), accepted in np.ndenumerate(plot.shares):
@@ -107,7 +107,8 @@ def _draw_cell(axes: Axes, x: float, y: float, accepted: float, scarce: bool) ->
     label.set_in_layout(False)
 
 
-def _rows_figure(rows: Rows) -> tuple[Figure, Axes]:
+def rows_figure(rows: Rows) -> tuple[Figure, Axes]:
+    """An empty figure with a line per row."""
     count = len(rows.names)
     figure = Figure(figsize=(canvas.WIDTH, rows_height(rows)), layout="constrained")
     axes = figure.subplots()
