@@ -9,16 +9,25 @@ from typing import Any, TypeAlias
 import pytest
 
 from tailcut import policies
-from tailcut.acceptance import ASYNCHRONOUS, BATCH_SYNCHRONOUS, STALE_SYNCHRONOUS, SYNCHRONOUS
+from tailcut.acceptance import (
+    ASYNCHRONOUS,
+    BATCH_SYNCHRONOUS,
+    STALE_SYNCHRONOUS,
+    SYNCHRONOUS,
+    Acceptance,
+    bounded_stale,
+)
 from tailcut.errors import ParameterError
 from tailcut.forecast import NoForecast, Normal, Recent, Trend
 from tailcut.names import entrant
 from tailcut.policies import POLICIES, NamedPolicy
 from tailcut.policy import Policy
 from tailcut.rules import (
+    AdaSync,
     Ahead,
     Backup,
     Bandit,
+    Dbw,
     Deadline,
     Explore,
     Fair,
@@ -26,6 +35,7 @@ from tailcut.rules import (
     MicroDeadline,
     Regression,
     Stopping,
+    Valued,
     WaitAll,
     WarmUp,
 )
@@ -56,12 +66,14 @@ GIVEN: dict[str, tuple[Check, Any]] = {
     "trend:floor=2": (lambda p: p.rule, Floor(Explore(WarmUp(Ahead())), least=2)),
     "trend:explore=false": (lambda p: p.rule, WarmUp(Ahead())),
     "trend:fair=20": (lambda p: p.rule, Fair(Explore(WarmUp(Ahead())), most_rounds=20, how="wait")),
+    "trend:objective=gain": (lambda p: p.rule, Explore(WarmUp(Valued(Ahead())))),
     "stopping:memory=40": (lambda p: p.forecaster, Trend(memory=40.0)),
     "stopping:skip=0.25": (lambda p: p.rule, Explore(WarmUp(Stopping(skip=0.25)))),
     "stopping:floor=2": (lambda p: p.rule, Floor(Explore(WarmUp(Stopping())), least=2)),
     "stopping:explore=no": (lambda p: p.rule, WarmUp(Stopping())),
     "stopping:fair=20": (lambda p: p.rule, Fair(Explore(WarmUp(Stopping())), most_rounds=20, how="wait")),
     "stopping:fair=20:how=stale": (lambda p: p.rule.how, "stale"),
+    "stopping:objective=gain": (lambda p: p.rule, Explore(WarmUp(Valued(Stopping())))),
     "bayes:deep=false": (lambda p: p.forecaster.deep, None),
     "bayes:scenarios=false": (lambda p: p.forecaster.scenarios, False),
     "bayes:skip=0.25": (lambda p: p.rule, Explore(WarmUp(Stopping(skip=0.25)))),
@@ -69,6 +81,13 @@ GIVEN: dict[str, tuple[Check, Any]] = {
     "bayes:explore=no": (lambda p: p.rule, WarmUp(Stopping())),
     "bayes:fair=20": (lambda p: p.rule, Fair(Explore(WarmUp(Stopping())), most_rounds=20, how="wait")),
     "bayes:fair=20:how=stale": (lambda p: p.rule.how, "stale"),
+    "bayes:objective=gain": (lambda p: p.rule, Explore(WarmUp(Valued(Stopping())))),
+    "dbw:window=7": (lambda p: p.rule, Dbw(window=7)),
+    "dbw:average=3": (lambda p: p.rule, Dbw(average=3)),
+    "dbw:see=closed": (lambda p: p.sees_all, False),
+    "adasync:share=0.1": (lambda p: p.rule, AdaSync(share=0.1)),
+    "adasync:memory=5": (lambda p: p.rule, AdaSync(memory=5.0)),
+    "bounded-stale:share=0.25": (lambda p: p.rule, Backup(share=0.25)),
     "batch-sync:share=0.25": (lambda p: p.rule, Backup(share=0.25)),
     "stale-sync:share=0.25": (lambda p: p.rule, Backup(share=0.25)),
     "softsync:k=2": (lambda p: p.rule, Backup(share=0.5)),
@@ -91,7 +110,8 @@ def test_every_parameter_of_every_policy_is_tried_above() -> None:
         (name, key) for name, named in POLICIES.items() for key in inspect.signature(named.make).parameters
     }
     with_a_file = {("bdsgd", "model"), ("bayes", "model")}  # Tried in tests/cli, where there is a file.
-    assert tried == there - with_a_file
+    of_acceptance = {("bounded-stale", "most")}  # Tried below: it changes what is accepted.
+    assert tried == there - with_a_file - of_acceptance
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -117,6 +137,7 @@ def test_what_the_names_stand_for() -> None:
 
 def test_which_gradients_each_accepts() -> None:
     other = {
+        "bounded-stale": bounded_stale(4),
         "batch-sync": BATCH_SYNCHRONOUS,
         "stale-sync": STALE_SYNCHRONOUS,
         "softsync": ASYNCHRONOUS,
@@ -126,7 +147,30 @@ def test_which_gradients_each_accepts() -> None:
         name: named.acceptance for name, named in POLICIES.items() if named.acceptance != SYNCHRONOUS
     } == other
     unusual = {name for name, named in POLICIES.items() if not named.usual}
-    assert unusual == {*other, "deadline", "bdsgd"}
+    assert unusual == {*other, "deadline", "bdsgd", "dbw", "adasync"}
+
+
+@pytest.mark.parametrize(
+    ("text", "acceptance"),
+    [
+        ("bounded-stale", bounded_stale(4)),
+        ("bounded-stale:share=0.25", bounded_stale(4)),
+        ("bounded-stale:most=9", bounded_stale(9)),
+        ("bounded-stale:most=0", SYNCHRONOUS),
+        ("bounded-stale:share=0.25:most=none", STALE_SYNCHRONOUS),
+        ("softsync:k=2", ASYNCHRONOUS),
+        ("backup:b=2", SYNCHRONOUS),
+    ],
+)
+def test_a_parameter_may_bound_the_staleness(text: str, acceptance: Acceptance) -> None:
+    assert entrant(text).acceptance == acceptance
+
+
+def test_the_bound_of_a_policy_is_one_of_its_parameters_and_its_default_what_it_accepts() -> None:
+    for named in POLICIES.values():
+        if named.bound is not None:
+            default = inspect.signature(named.make).parameters[named.bound].default
+            assert named.acceptance.max_staleness == default
 
 
 def test_wrapping_goes_from_exploration_to_floor_to_fairness() -> None:
@@ -180,6 +224,12 @@ REFUSED: list[tuple[Callable[[], Policy], str]] = [
     ),
     (lambda: policies.bayes(skip=1.0), "skip must be in"),
     (lambda: policies.bayes(how="never"), "how must be 'wait' or 'stale', but got 'never'"),
+    (lambda: policies.bayes(objective="loss"), "objective must be 'count' or 'gain', but got 'loss'"),  # type: ignore[arg-type]
+    (lambda: policies.dbw(window=0), "window must be at least 1"),
+    (lambda: policies.dbw(see="some"), "see must be 'all'"),
+    (lambda: policies.adasync(share=0.0), "share must be over 0"),
+    (lambda: policies.bounded(most=-1), "most must be 0 or more rounds, but got -1"),
+    (lambda: policies.bounded(share=0.0), "share must be over 0"),
     (lambda: policies.batch_sync(share=0.0), "share must be over 0"),
     (lambda: policies.stale_sync(share=2.0), "share must be over 0"),
     (lambda: policies.softsync(k=0), "k must be at least 1, but got 0"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tailcut.types import NO_NODE, Fate, RoundRecord, Seconds, WorkerId
+from tailcut.types import NO_NODE, Fate, Measured, RoundRecord, Seconds, WorkerId
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,17 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The parameters of `version` are out: the round for them may open. Version 0 starts the run."""
+    """The parameters of `version` are out: the round for them may open. Version 0 starts the run.
+
+    Attributes:
+        now: the clock's seconds.
+        version: of the parameters.
+        measured: what the gradients of the update to them showed, None where nobody looked.
+    """
 
     now: Seconds
     version: int
+    measured: Measured | None = None
 
 
 Event: TypeAlias = Joined | Left | Arrived | Tick | Applied

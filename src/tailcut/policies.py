@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, cast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, cast
 
-from tailcut.acceptance import ASYNCHRONOUS, BATCH_SYNCHRONOUS, STALE_SYNCHRONOUS, SYNCHRONOUS, Acceptance
+from tailcut.acceptance import (
+    ASYNCHRONOUS,
+    BATCH_SYNCHRONOUS,
+    STALE_SYNCHRONOUS,
+    SYNCHRONOUS,
+    Acceptance,
+    bounded_stale,
+)
 from tailcut.errors import ParameterError
 from tailcut.fitting.bayes_file import read_bayes, read_prior
 from tailcut.forecast import Bayes, NoForecast, Normal, Recent, Trend
 from tailcut.forecast.bayes.deep import Deep
 from tailcut.policy import Policy
 from tailcut.rules import (
+    AdaSync,
     Ahead,
     Backup,
     Bandit,
+    Dbw,
     Deadline,
     Explore,
     Fair,
@@ -24,9 +33,15 @@ from tailcut.rules import (
     Regression,
     Rule,
     Stopping,
+    Valued,
     WaitAll,
     WarmUp,
 )
+
+ObjectiveName: TypeAlias = Literal["count", "gain"]
+"""What gradients are worth: each the same, or the expected decrease of the loss, as measured so far."""
+OLDEST = 4
+"""Rounds by which a gradient may lag behind where staleness is bounded and nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +52,19 @@ class NamedPolicy:
         make: keyword parameters, all with defaults, to a policy; its docstring's first line describes it.
         acceptance: which gradients count.
         usual: whether it takes part in a comparison that names no policies.
+        bound: the parameter that says by how many rounds a gradient may lag behind, if one does.
     """
 
     make: Callable[..., Policy]
     acceptance: Acceptance = SYNCHRONOUS
     usual: bool = True
+    bound: str | None = None
+
+    def accepts(self, given: Mapping[str, Any]) -> Acceptance:
+        """Which gradients count with these parameters."""
+        if self.bound is None or self.bound not in given:
+            return self.acceptance
+        return replace(self.acceptance, max_staleness=given[self.bound])
 
     @property
     def about(self) -> str:
@@ -117,9 +140,26 @@ def drop_compute(micro: int = 8, follow: bool = False, window: int = 50) -> Poli
     return Policy(forecaster, rule, micro=micro)
 
 
-def trend(memory: float = 80.0, floor: int = 1, explore: bool = True, fair: int = 0) -> Policy:
+def dbw(window: int = 20, average: int = 5, see: str = "all") -> Policy:
+    """Largest decrease of the loss per second, chosen ahead (DBW, Xu et al. 2020); sees all run times."""
+    return Policy(NoForecast(), Dbw(window=window, average=average), sees_all=_sees_all(see))
+
+
+def adasync(share: float = 0.25, memory: float = 10.0) -> Policy:
+    """Wait for more workers as the loss falls, K0·√(F0/F), K0 a share of them (AdaSync, Dutta et al.)."""
+    return Policy(NoForecast(), AdaSync(share=share, memory=memory))
+
+
+def trend(
+    memory: float = 80.0,
+    floor: int = 1,
+    explore: bool = True,
+    fair: int = 0,
+    objective: ObjectiveName = "count",
+) -> Policy:
     """Trend forecast (levels, shared factors, residuals; exact censoring), cutoff chosen ahead."""
-    return Policy(Trend(memory=memory), _wrapped(WarmUp(Ahead()), floor, explore, fair, "wait"))
+    rule = WarmUp(_striving(Ahead(), objective))
+    return Policy(Trend(memory=memory), _wrapped(rule, floor, explore, fair, "wait"))
 
 
 def stopping(
@@ -129,9 +169,11 @@ def stopping(
     explore: bool = True,
     fair: int = 0,
     how: str = "wait",
+    objective: ObjectiveName = "count",
 ) -> Policy:
     """Trend forecast, decided during the round: close as soon as waiting no longer pays."""
-    return Policy(Trend(memory=memory), _wrapped(WarmUp(Stopping(skip=skip)), floor, explore, fair, how))
+    rule = WarmUp(_striving(Stopping(skip=skip), objective))
+    return Policy(Trend(memory=memory), _wrapped(rule, floor, explore, fair, how))
 
 
 def bayes(
@@ -143,6 +185,7 @@ def bayes(
     explore: bool = True,
     fair: int = 0,
     how: str = "wait",
+    objective: ObjectiveName = "count",
 ) -> Policy:
     """Learned joint model (filters, shared factors, a pre-trained net), decided during the round."""
     if model is not None and not deep:
@@ -150,7 +193,8 @@ def bayes(
             f"model={model} is the deep part's, but deep=false leaves that out. Give one of the two."
         )
     forecaster = Bayes(deep=_deep(model) if deep else None, scenarios=scenarios)
-    return Policy(forecaster, _wrapped(WarmUp(Stopping(skip=skip)), floor, explore, fair, how))
+    rule = WarmUp(_striving(Stopping(skip=skip), objective))
+    return Policy(forecaster, _wrapped(rule, floor, explore, fair, how))
 
 
 def _deep(model: str | None) -> Deep:
@@ -168,6 +212,15 @@ def stale_sync(share: float = 0.5) -> Policy:
     return Policy(NoForecast(), Backup(share=share))
 
 
+def bounded(share: float = 0.5, most: int | None = OLDEST) -> Policy:
+    """Update after the first workers, of this version or at most so many rounds older."""
+    if most is not None and most < 0:
+        raise ParameterError(
+            f"most must be 0 or more rounds, but got {most}. Give 0 to drop whatever is late, none for no bound."
+        )
+    return Policy(NoForecast(), Backup(share=share))
+
+
 def softsync(k: int = 4) -> Policy:
     """Update after n / k gradients of whatever version (k-softsync, Zhang et al. 2016)."""
     if k < 1:
@@ -178,6 +231,15 @@ def softsync(k: int = 4) -> Policy:
 def asynchronous() -> Policy:
     """Update after every gradient, however stale."""
     return Policy(NoForecast(), Backup(c=1))
+
+
+def _striving(rule: Rule[Any, Any], objective: ObjectiveName) -> Rule[Any, Any]:
+    """The rule, for throughput or for the decrease of the loss."""
+    if objective not in ("count", "gain"):
+        raise ParameterError(
+            f"objective must be 'count' or 'gain', but got {objective!r}. Give 'count' for throughput."
+        )
+    return Valued(rule) if objective == "gain" else rule
 
 
 def _wrapped(rule: Rule[Any, Any], floor: int, explore: bool, fair: int, how: str) -> Rule[Any, Any]:
@@ -221,7 +283,10 @@ POLICIES = {
     "bayes": NamedPolicy(bayes),
     "bdsgd": NamedPolicy(bdsgd, usual=False),
     "deadline": NamedPolicy(deadline, usual=False),
+    "dbw": NamedPolicy(dbw, usual=False),
+    "adasync": NamedPolicy(adasync, usual=False),
     "batch-sync": NamedPolicy(batch_sync, BATCH_SYNCHRONOUS, usual=False),
+    "bounded-stale": NamedPolicy(bounded, bounded_stale(OLDEST), usual=False, bound="most"),
     "stale-sync": NamedPolicy(stale_sync, STALE_SYNCHRONOUS, usual=False),
     "softsync": NamedPolicy(softsync, ASYNCHRONOUS, usual=False),
     "async": NamedPolicy(asynchronous, ASYNCHRONOUS, usual=False),

@@ -148,6 +148,8 @@ class Rounds:
         if self._open is not None or not self._versions.applied(event.version):
             return []
         self.overhead = self._versions.measured(self.overhead, event.now)
+        if event.measured is not None:
+            self._thinker.measured(event.measured)
         return self._open_round(event.version) if self._members else []
 
     def _open_round(self, version: int) -> list[Command]:

@@ -6,12 +6,14 @@ put off is kept with all it depends on, so that the result is the same whenever 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, final
 
 from tailcut.policy import Decider, PolicyState
 from tailcut.types import (
     Decision,
     IntArray,
+    Measured,
     Progress,
     Roster,
     RoundRecord,
@@ -85,3 +87,9 @@ class Thinker:
         plan = self.plan
         assert self._lesson is None, "the round before was learnt when this one was planned"
         self._lesson = (plan, record, reports)
+
+    def measured(self, measured: Measured) -> None:
+        """What the gradients of the round closed last showed; to be learnt with it."""
+        if self._lesson is not None:
+            plan, record, reports = self._lesson
+            self._lesson = (plan, replace(record, measured=measured), reports)

@@ -166,6 +166,30 @@ class Close:
 Decision: TypeAlias = Wait | Close
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the gradients of one update showed: it speaks of a closed round, so decisions stay independent of their own.
+
+    Attributes:
+        loss: mean loss of the accepted samples, at the parameters they were computed for.
+        samples: in the update, all accepted gradients together.
+        batch: samples in one worker's mini-batch.
+        big: squared norm of the mean gradient over all samples.
+        small: mean squared norm of the mean gradients over `small_samples` samples each; as `big` if that cannot be
+            told apart, with one gradient alone.
+        small_samples: of which the small gradients are means; may be any number below `samples`.
+        rate: learning rate the update was applied with.
+    """
+
+    loss: float
+    samples: int
+    batch: int
+    big: float
+    small: float
+    small_samples: float
+    rate: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundRecord:
     """One closed round. Arrays are aligned with `roster.workers`.
@@ -183,6 +207,7 @@ class RoundRecord:
         run_times: what the round taught, censored where it was cut; who still finishes reports later.
         staleness: `(accepted gradients,)` rounds between a used gradient's version and this one.
         weights: how much each part of the forecast counted, where it was a blend of several.
+        measured: what its gradients showed, where the engine computes any and by the time the round is learnt.
     """
 
     version: int
@@ -197,6 +222,7 @@ class RoundRecord:
     run_times: RunTimes
     staleness: IntArray
     weights: Weights = ()
+    measured: Measured | None = None
 
     @property
     def count(self) -> int:

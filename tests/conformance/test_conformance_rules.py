@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from tailcut.rules import (
+    AdaSync,
     Ahead,
     Backup,
     Bandit,
+    Dbw,
     Deadline,
     Explore,
     Fair,
@@ -16,6 +18,7 @@ from tailcut.rules import (
     Regression,
     Rule,
     Stopping,
+    Valued,
     WaitAll,
     WarmUp,
 )
@@ -36,6 +39,12 @@ RULES: dict[str, Rule[Any, Any]] = {
     "micro, given": MicroDeadline(micro=8, threshold=1.2),
     "micro, learnt": MicroDeadline(micro=8, window=5),
     "micro, following": MicroDeadline(micro=8, follow=True),
+    "dbw": Dbw(),
+    "dbw, quick": Dbw(window=3, average=1),
+    "adasync": AdaSync(),
+    "adasync, quick": AdaSync(share=0.1, memory=1.0),
+    "valued, ahead": Valued(Ahead()),
+    "valued, stopping": Valued(Stopping()),
     "warm-up": WarmUp(Ahead()),
     "warm-up, impatient": WarmUp(Stopping(), factor=1.0),
     "floor": Floor(Stopping(), least=2),
@@ -43,6 +52,7 @@ RULES: dict[str, Rule[Any, Any]] = {
     "explore": Explore(Backup(c=2), first=1),
     "fair, waiting": Fair(Backup(c=2), most_rounds=2),
     "fair, stale": Fair(Backup(c=2), most_rounds=2, how="stale"),
+    "all wrapped, valued": Fair(Floor(Explore(WarmUp(Valued(Stopping()))), least=2), most_rounds=4),
     "all wrapped": Fair(Floor(Explore(WarmUp(Stopping())), least=2), most_rounds=4, how="stale"),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, final
@@ -18,6 +18,7 @@ from tailcut.policies import POLICIES
 from tailcut.policy import Policy, PolicyState, PolicyWrapper
 from tailcut.saved import load_state, save_state
 from tailcut.table import Table
+from tailcut.testing.histories import shown
 from tailcut.types import RoundRecord, RunTimes
 
 ROUNDS, AFTER = 120, 60
@@ -29,6 +30,11 @@ SPECS = [
     "bayes:deep=false:scenarios=false",
     "bdsgd:train=30:see=closed",
     "async",
+    "dbw",
+    "adasync",
+    "bounded-stale:most=2",
+    "trend:objective=gain",
+    "bayes:objective=gain:fair=4",
 ]
 
 
@@ -49,6 +55,7 @@ class Interrupted(PolicyWrapper):
     def learn(
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
+        record = replace(record, measured=shown(record))
         state = self.inner.learn(state, plan, record, reports)
         if record.version == AFTER - 1 and self._path is not None:
             save_state(self._path, state)

@@ -51,6 +51,16 @@ class Rule(ABC, Generic[S, P]):
         own = type(self)
         return own.worker_deadline is not Rule.worker_deadline or own.welcome_stale is not Rule.welcome_stale
 
+    @property
+    def objective_name(self) -> str:
+        """What the rule takes a round's gradients to be worth, for whoever sets the learning rate.
+
+        `"count"`: each the same, `"gain"`: the decrease of the loss at the best learning rate for so many, `"descent"`:
+        that at a fixed learning rate. A rule that wraps another says by default what that one says.
+        """
+        inner = getattr(self, "inner", None)
+        return inner.objective_name if isinstance(inner, Rule) else "count"
+
     @abstractmethod
     def start(self) -> S:
         """What is remembered before the first round."""

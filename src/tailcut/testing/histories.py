@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tailcut.table import Table
-from tailcut.types import NO_NODE, BoolArray, FloatArray, IntArray, RunTimes
+from tailcut.types import NO_NODE, BoolArray, FloatArray, IntArray, Measured, RoundRecord, RunTimes
 
 
 def read_only(array: IntArray | FloatArray | BoolArray) -> None:
@@ -47,3 +47,25 @@ def table(rounds: int, workers: int, seed: int, holes: bool = False) -> Table:
         seconds[(rng.random(shape) < 0.1) & mortal] = np.nan
         observed = ~np.isnan(seconds) & ((rng.random(shape) >= 0.1) | ~mortal)
     return Table(seconds, observed, tuple(range(workers)), np.full(workers, NO_NODE, dtype=np.int64))
+
+
+def shown(record: RoundRecord) -> Measured | None:
+    """What a round's gradients might have shown: a loss that falls and noise that comes to dominate.
+
+    In every fifth round nobody looked.
+    """
+    if record.version % 5 == 4 or not record.count:
+        return None
+    batch, gradient = 8, 3.0 * 0.8**record.version
+    samples = batch * record.count
+    # One gradient alone cannot be told apart from the mean.
+    small = samples if record.count == 1 else samples / 2
+    return Measured(
+        loss=2.0 * 0.9**record.version,
+        samples=samples,
+        batch=batch,
+        big=gradient + 4.0 / samples,
+        small=gradient + 4.0 / small,
+        small_samples=small,
+        rate=0.1,
+    )

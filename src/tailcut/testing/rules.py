@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -13,7 +14,7 @@ from tailcut.forecast import Forecaster, NoForecast, Recent
 from tailcut.policy import Policy, PolicyState
 from tailcut.rules.base import Opening, Rule
 from tailcut.table import Table
-from tailcut.testing.histories import read_only, run_times, table
+from tailcut.testing.histories import read_only, run_times, shown, table
 from tailcut.types import (
     Close,
     Decision,
@@ -47,7 +48,7 @@ def checked(decision: Decision, progress: Progress) -> Decision:
 
 @final
 class Watched:
-    """A policy that checks all its rule says; keeps the states it went through."""
+    """A policy that checks all its rule says; tells it of made-up gradients and keeps the states it went through."""
 
     def __init__(self, policy: Policy) -> None:
         self._inner = policy
@@ -76,6 +77,7 @@ class Watched:
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
         """As the policy, kept."""
+        record = replace(record, measured=shown(record))
         self.states.append(self._inner.learn(state, plan, record, reports))
         return self.states[-1]
 
