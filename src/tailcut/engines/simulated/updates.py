@@ -1,0 +1,224 @@
+"""The rounds of `round.py` on a virtual clock, run times from a table: a stream of updates."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from tailcut.acceptance import SYNCHRONOUS, Acceptance
+from tailcut.engines.simulated.books import Books, InOrder, Jobs
+from tailcut.engines.simulated.omniscient import SeesAll
+from tailcut.errors import InputError
+from tailcut.events import (
+    Applied,
+    Arrived,
+    CloseRound,
+    Command,
+    Event,
+    Joined,
+    Left,
+    OpenRound,
+    Settle,
+    StartWork,
+    Tick,
+    WakeAt,
+)
+from tailcut.policy import Decider
+from tailcut.round import Rounds
+from tailcut.table import Table
+from tailcut.types import Measured, Seconds, WorkerId
+from tailcut.work import Update, Work
+
+Updates: TypeAlias = Generator[Update, Measured | None, None]
+"""One item per closed round; answer each with what its gradients showed, or with None."""
+
+# Order of events at one and the same instant: who arrives at the very moment of a wake-up is still in time.
+_ARRIVAL, _DEPARTURE, _TICK, _OPENING = range(4)
+
+
+def updates(
+    table: Table,
+    policy: Decider,
+    *,
+    late_finish: bool = False,
+    overhead: Seconds = 0.0,
+    acceptance: Acceptance = SYNCHRONOUS,
+    micro: int = 1,
+    sees_all: bool = False,
+    rounds: int | None = None,
+    watch: Callable[[Event, list[Command]], None] | None = None,
+    jobs: Jobs | None = None,
+) -> Updates:
+    """Run a policy against recorded or sampled run times, update by update.
+
+    Round t takes row t of the table. A worker that is still busy with an older round when round t opens starts on
+    it late, with its own entry of row t; if round t closes before that, its entry is skipped. Where gradients of
+    older versions count, or several of a worker, rounds mean nothing to a worker: its k-th piece of work takes the
+    k-th row it is present in. The run then ends when a worker has gone through the whole table; one that is
+    absent from the last row leaves after its last entry.
+
+    Args:
+        table: `(rounds, workers)` run times.
+        policy: decides when to close.
+        late_finish: whether late workers finish first (True) or abandon their work at the close.
+        overhead: seconds between a close and the next opening.
+        acceptance: which gradients count.
+        micro: micro-batches per round; a worker stopped by its deadline delivers those it has finished.
+        sees_all: give the policy all run times after each round, those of cut workers too.
+        rounds: stop after that many; by default when the table is used up, which may be many more updates than rows
+            where every gradient makes one.
+        watch: called with every event and the commands it caused, for tests and pictures.
+        jobs: which mini-batch each piece of work is; by default the one of its row.
+
+    Raises:
+        InputError: in some round nobody is left whose gradient ever comes.
+    """
+    if jobs is not None:
+        # Run times follow the mini-batches, so they are written down as work begins.
+        table = replace(table, seconds=table.seconds.copy())
+    decider = SeesAll(policy, table) if sees_all else policy
+    machine = Rounds(decider, acceptance, late_finish, overhead)
+    sim = _Simulation(table, machine, overhead, micro, watch, jobs or InOrder())
+    return sim.updates(rounds)
+
+
+@dataclass(slots=True)
+class _Simulation:
+    table: Table
+    machine: Rounds
+    overhead: Seconds
+    micro: int
+    watch: Callable[[Event, list[Command]], None] | None
+    jobs: Jobs
+    _books: Books = field(init=False)
+    _queue: list[tuple[Seconds, int, int, Event]] = field(default_factory=list)
+    _sequence: int = 0
+    _rows: list[list[int]] = field(default_factory=list)
+    _used_up: bool = False
+    _members: set[WorkerId] = field(default_factory=set)
+    _departures: dict[WorkerId, int] = field(default_factory=dict)
+    _closed: list[Update] = field(default_factory=list)
+    _opened: Seconds = 0.0
+
+    def __post_init__(self) -> None:
+        self._books = Books(self.jobs)
+
+    def updates(self, most: int | None) -> Updates:
+        rounds = self.table.rounds if most is None else min(most, self.table.rounds)
+        if self._by_job:
+            rounds = np.iinfo(np.int64).max if most is None else most
+            # Each worker's rows, the first one last.
+            self._rows = [np.flatnonzero(~np.isnan(column))[::-1].tolist() for column in self.table.seconds.T]
+        self._push(0.0, _OPENING, Applied(0.0, 0))
+        done = 0
+        while self._queue and done < rounds and not self._used_up:
+            now, _, number, event = heapq.heappop(self._queue)
+            if isinstance(event, Applied):
+                self._opened = now
+                self._enlist(now, event)
+            if isinstance(event, Left):
+                # Work that was dropped in the meantime no longer takes its worker along.
+                if self._departures.get(event.worker) != number:
+                    continue
+                self._members.discard(event.worker)
+            self._tell(event)
+            while self._closed:
+                update = self._closed.pop()
+                done += 1
+                measured = yield update
+                opening = update.closed + self.overhead
+                self._push(opening, _OPENING, Applied(opening, update.record.version + 1, measured))
+        if done < rounds and not self._by_job:
+            raise InputError(
+                f"In round {done} of {self.table.source} nobody is left whose gradient ever comes: "
+                "the run times are censored or absent. Leave that round out."
+            )
+
+    @property
+    def _by_job(self) -> bool:
+        """Whether a worker's work goes by its own count instead of by rounds."""
+        return self.machine.acceptance.keeps_work or self.machine.acceptance.refill
+
+    def _push(self, now: Seconds, kind: int, event: Event) -> int:
+        number = self._sequence
+        heapq.heappush(self._queue, (now, kind, number, event))
+        self._sequence += 1
+        return number
+
+    def _tell(self, event: Event) -> None:
+        match event:
+            case Arrived():
+                self._books.arrive(event.worker, event.version)
+            case Left():
+                self._books.stop(event.worker)
+        # Thinking takes no virtual time; what it says is as if it had been said with the rest.
+        commands = [*self.machine.handle(event), *self.machine.think()]
+        if self.watch is not None:
+            self.watch(event, commands)
+        for command in commands:
+            match command:
+                case OpenRound():
+                    for worker in command.workers:
+                        self._work(worker, command.version, command.deadline)
+                case StartWork():
+                    self._work(command.worker, command.version, command.deadline)
+                case WakeAt():
+                    self._push(command.now, _TICK, Tick(command.now))
+                case CloseRound():
+                    for worker in command.abandon:
+                        self._departures.pop(worker, None)
+                    self._closed.append(self._books.close(command, self._opened, self.machine.now))
+                case Settle():
+                    self._books.settle(command)
+
+    def _enlist(self, now: Seconds, event: Applied) -> None:
+        """Let workers join and leave as the table says before a round opens."""
+        if self._by_job:
+            wanted = self._members | {worker for worker, rows in enumerate(self._rows) if rows}
+        else:
+            wanted = set(np.flatnonzero(~np.isnan(self.table.seconds[event.version])).tolist())
+        changes: Iterable[Event] = [
+            *(Left(now, worker) for worker in sorted(self._members - wanted)),
+            *(
+                Joined(now, worker, int(self.table.nodes[worker]))
+                for worker in sorted(wanted - self._members)
+            ),
+        ]
+        for change in changes:
+            self._tell(change)
+        self._members = wanted
+
+    def _row(self, worker: WorkerId, version: int) -> int | None:
+        """The row that says how long the work a worker starts now takes; None if it has no more."""
+        if not self._by_job:
+            return version
+        return self._rows[worker].pop() if self._rows[worker] else None
+
+    def _work(self, worker: WorkerId, version: int, deadline: Seconds | None) -> None:
+        """Queue how the work a worker starts now will end."""
+        self._departures.pop(worker, None)
+        now, row = self.machine.now, self._row(worker, version)
+        if row is None:
+            if np.isnan(self.table.seconds[-1, worker]):
+                self._departures[worker] = self._push(now, _DEPARTURE, Left(now, worker))
+            else:
+                self._used_up = True
+            return
+        mini_batch, length = self.jobs.begin(worker, row)
+        self._books.start(Work(worker, version, mini_batch))
+        seconds = float(self.table.seconds[row, worker])
+        if length != 1.0:
+            seconds *= length
+            self.table.seconds[row, worker] = seconds
+        if not self.table.observed[row, worker]:
+            self._departures[worker] = self._push(now + seconds, _DEPARTURE, Left(now + seconds, worker))
+        elif deadline is not None and seconds > deadline:
+            # A micro-batch that ends at the very deadline is in, however the division rounds.
+            share = np.floor(self.micro * deadline / seconds + 1e-9) / self.micro
+            self._push(now + deadline, _ARRIVAL, Arrived(now + deadline, worker, version, deadline, share))
+        else:
+            self._push(now + seconds, _ARRIVAL, Arrived(now + seconds, worker, version, seconds))

@@ -1,0 +1,1 @@
+"""Learning: what is trained, how gradients become updates, and how large the updates are."""

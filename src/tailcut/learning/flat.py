@@ -1,0 +1,69 @@
+"""A net whose parameters are one vector: easy to copy, to keep for stale gradients, and to save."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from tailcut.learning.tasks.base import Predict
+
+
+class FlatNet:
+    """A net and the vector its parameters live in.
+
+    The parameters of `module` are views into `vector`: whoever changes the vector in place changes the net.
+
+    Args:
+        module: the net; its parameters are moved.
+    """
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.module = module
+        named = [(name, each) for name, each in module.named_parameters() if each.requires_grad]
+        self._names = [name for name, _ in named]
+        self._shapes = [each.shape for _, each in named]
+        self._sizes = [each.numel() for _, each in named]
+        self.vector = torch.cat([each.detach().reshape(-1) for _, each in named])
+        self._parameters = [each for _, each in named]
+        for parameter, view in zip(self._parameters, self._split(self.vector), strict=True):
+            parameter.data = view
+
+    @property
+    def batch_statistics(self) -> bool:
+        """Whether samples of one pass influence each other, so that workers must not share one."""
+        return any(isinstance(each, _BatchNorm) for each in self.module.modules())
+
+    def gradient(self, loss: Tensor) -> Tensor:
+        """`(parameters,)` gradient of a loss that the net itself was used for."""
+        parts = torch.autograd.grad(loss, self._parameters, allow_unused=True)
+        return torch.cat(
+            [
+                torch.zeros(size, device=self.vector.device, dtype=self.vector.dtype)
+                if part is None
+                else part.reshape(-1)
+                for part, size in zip(parts, self._sizes, strict=True)
+            ]
+        )
+
+    def at(self, vector: Tensor) -> Predict:
+        """The net with other parameters."""
+        buffers: Mapping[str, Tensor] = dict(self.module.named_buffers())
+        filled = dict(zip(self._names, self._split(vector), strict=True))
+
+        def predict(*inputs: Tensor) -> Tensor:
+            out: Tensor = functional_call(self.module, {**buffers, **filled}, inputs)
+            return out
+
+        return predict
+
+    def put(self, vector: Tensor) -> None:
+        """Take over parameters."""
+        self.vector.copy_(vector)
+
+    def _split(self, vector: Tensor) -> list[Tensor]:
+        parts = torch.split(vector, self._sizes)
+        return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]

@@ -1,0 +1,132 @@
+"""Nets that the built-in tasks train: plain functions of tensors, without batch statistics or dropout.
+
+So a mini-batch of all workers together gives the same gradients as each worker's own, and many versions of the
+parameters can go through one pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad, relu
+
+
+def seeded(make: Callable[[], nn.Module], seed: int, device: str = "cpu") -> nn.Module:
+    """A net whose first weights depend on the seed alone; torch's global generator is left as it was.
+
+    Made on the CPU and moved, so that every device begins with the same weights.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return make().to(device)
+
+
+class Standardised(nn.Module):
+    """Numbers less `mean` over `spread`, as floats: images stay bytes until they reach the net.
+
+    Both are of one channel each, `(channels,)`, or single numbers.
+    """
+
+    def __init__(self, mean: Sequence[float], spread: Sequence[float]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean), persistent=False)
+        self.register_buffer("spread", torch.tensor(spread), persistent=False)
+        self.mean: Tensor
+        self.spread: Tensor
+
+    def forward(self, images: Tensor) -> Tensor:
+        """`(samples, channels, …)`, the same shape out."""
+        shape = (-1,) + (1,) * (images.dim() - 2)
+        return (images.float() - self.mean.view(shape)) / self.spread.view(shape)
+
+
+def mlp(sizes: Sequence[int]) -> nn.Sequential:
+    """Fully connected layers with rectifiers between them; `sizes` from inputs to outputs."""
+    layers: list[nn.Module] = []
+    for fan_in, fan_out in pairwise(sizes):
+        layers += [nn.Linear(fan_in, fan_out), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def _norm(channels: int) -> nn.GroupNorm:
+    return nn.GroupNorm(math.gcd(channels, max(1, channels // 16)), channels)
+
+
+def convolutional_net(shape: Sequence[int], channels: int, classes: int) -> nn.Sequential:
+    """Two 5 × 5 convolutions that halve the image each, with group norms, and one linear layer.
+
+    `shape` is channels, height and width of an image.
+    """
+    first = max(1, channels // 2)
+    places = math.ceil(shape[1] / 4) * math.ceil(shape[2] / 4)
+    return nn.Sequential(
+        nn.Conv2d(shape[0], first, 5, 2, 2),
+        _norm(first),
+        nn.ReLU(),
+        nn.Conv2d(first, channels, 5, 2, 2),
+        _norm(channels),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(places * channels, classes),
+    )
+
+
+class Residual(nn.Module):
+    """Two 3 × 3 convolutions with group norms, and a way round them."""
+
+    def __init__(self, channels_in: int, channels: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels_in, channels, 3, stride, 1, bias=False)
+        self.first_norm = _norm(channels)
+        self.second = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
+        self.second_norm = _norm(channels)
+        # Begins as the way round alone, which keeps deep nets trainable at once.
+        nn.init.zeros_(self.second_norm.weight)
+        straight = stride == 1 and channels_in == channels
+        self.round = nn.Identity() if straight else nn.Conv2d(channels_in, channels, 1, stride, bias=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """`(samples, channels in, h, w)` to `(samples, channels, h/stride, w/stride)`."""
+        inner = relu(self.first_norm(self.first(images)))
+        return relu(self.second_norm(self.second(inner)) + self.round(images))
+
+
+def residual_net(width: int, blocks: int, classes: int) -> nn.Sequential:
+    """Three stages of `blocks` residual blocks with `width`, 2·`width` and 4·`width` channels."""
+    layers: list[nn.Module] = [nn.Conv2d(3, width, 3, 1, 1, bias=False), _norm(width), nn.ReLU()]
+    channels = width
+    for stage in range(3):
+        for block in range(blocks):
+            wider = width * 2**stage
+            layers.append(Residual(channels, wider, 2 if stage and not block else 1))
+            channels = wider
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes))
+
+
+class CausalNet(nn.Module):
+    """Predicts each next symbol from those before it, by causal convolutions that reach twice as far each time.
+
+    Layer l adds to a symbol's features a rectified mix of them and of those 2^l symbols earlier, so that with three
+    layers a prediction sees eight symbols. At equal time on one core this learnt faster than a small GRU or attention.
+    """
+
+    def __init__(self, symbols: int, width: int, layers: int) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(symbols, width)
+        self.mix = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(layers))
+        self.out = nn.Linear(width, symbols)
+
+    def forward(self, text: Tensor) -> Tensor:
+        """`(samples, length)` symbols to `(samples, length, symbols)` log-odds of the next one."""
+        features = self.embed(text)
+        for layer, mix in enumerate(self.mix):
+            reach = min(2**layer, features.shape[1])
+            # Before the beginning there is nothing: zeros.
+            earlier = pad(features, (0, 0, reach, 0))[:, : features.shape[1]]
+            features = features + relu(mix(torch.cat((earlier, features), -1)))
+        out: Tensor = self.out(features)
+        return out

@@ -1,0 +1,67 @@
+"""A trainer's state as arrays and back, so that a training goes on bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tailcut.learning.trainer import Trainer
+from tailcut.noise import after
+from tailcut.types import Measured
+from tailcut.work import Work
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+
+def arrays_of(trainer: Trainer) -> Arrays:
+    """Parameters, their average, the optimiser's state, and what stale gradients need."""
+    out: Arrays = {"vector": _numbers(trainer.net.vector), "updates": np.array([trainer.updates])}
+    if trainer.average is not None:
+        out["average"] = _numbers(trainer.average)
+    for key, value in trainer.optimiser.state_dict()["state"].get(0, {}).items():
+        if value is not None:
+            out[f"optimiser.{key}"] = _numbers(torch.as_tensor(value))
+    out |= {f"kept.{version}": _numbers(vector) for version, vector in trainer.kept.items()}
+    for work, (gradient, loss) in trainer.ahead.items():
+        place = f"{work.worker}.{work.version}.{work.number}"
+        out[f"ahead.{place}"], out[f"loss.{place}"] = _numbers(gradient), np.array([loss])
+    return out
+
+
+def restore(trainer: Trainer, arrays: Arrays, measured: Sequence[Measured]) -> None:
+    """Take over what `arrays_of` gave, after the updates with those measurements were followed."""
+    trainer.updates = int(arrays["updates"][0])
+    like = trainer.net.vector
+    with torch.no_grad():
+        trainer.net.put(_tensor(arrays["vector"], like))
+    if trainer.average is not None:
+        trainer.average = _tensor(arrays["average"], like)
+    state = {key: torch.tensor(value) for key, value in _under("optimiser.", arrays).items()}
+    if state:
+        groups = trainer.optimiser.state_dict()["param_groups"]
+        trainer.optimiser.load_state_dict({"state": {0: state}, "param_groups": groups})
+    trainer.kept = {int(key): _tensor(value, like) for key, value in _under("kept.", arrays).items()}
+    trainer.ahead = {
+        Work(*map(int, key.split("."))): (_tensor(value, like), float(arrays[f"loss.{key}"][0]))
+        for key, value in _under("ahead.", arrays).items()
+    }
+    for each in measured:
+        trainer.noise = after(trainer.noise, each)
+
+
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    return {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
+
+
+def _numbers(tensor: Tensor) -> NDArray[Any]:
+    out: NDArray[Any] = tensor.detach().cpu().numpy().copy()
+    return out
+
+
+def _tensor(array: NDArray[Any], like: Tensor) -> Tensor:
+    return torch.tensor(array, dtype=like.dtype, device=like.device)

@@ -1,0 +1,1 @@
+"""Tasks to train: one file each."""

@@ -1,0 +1,57 @@
+"""The 1,797 hand-written digits that come with scikit-learn: the default task, done in seconds."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import torch
+
+from tailcut.errors import MissingExtraError
+from tailcut.learning.nets import mlp
+from tailcut.learning.tasks.base import Target
+from tailcut.learning.tasks.checks import between, whole
+from tailcut.learning.tasks.data import Dataset, DataTask
+from tailcut.learning.tasks.shares import Shares
+
+EVERY = 5
+"""One sample in so many is kept back."""
+
+
+def digits(
+    *,
+    batch: int = 4,
+    hidden: int = 64,
+    goal: float = 0.95,
+    skew: float = 0.0,
+    of: int = 1,
+    device: str = "cpu",
+) -> DataTask:
+    """Hand-written digits, 8 x 8 pixels (scikit-learn), a net of one hidden layer; done in seconds.
+
+    Args:
+        batch: samples in a worker's mini-batch.
+        hidden: units of the net's hidden layer.
+        goal: test accuracy at which a run has arrived.
+        skew: as in `Shares`; 1: each worker has digits of its own.
+        of: workers that the data is split over.
+        device: to train on.
+    """
+    whole("hidden", hidden)
+    between("goal", goal, 0.0, 1.0)
+    data = digits_data().sorted().to(device)
+    make = partial(mlp, (64, hidden, 10))
+    return DataTask(data, make, Target("accuracy", goal, "least"), batch, shares=Shares(skew, of))
+
+
+def digits_data() -> Dataset:
+    """Pixels from 0 to 1; every fifth sample is kept back."""
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as error:
+        raise MissingExtraError("scikit-learn", "train", "The task digits") from error
+    pixels, labels = load_digits(return_X_y=True)
+    kept_back = torch.arange(len(labels)) % EVERY == 0
+    inputs = torch.from_numpy((pixels / 16.0).astype(np.float32))
+    classes = torch.from_numpy(labels.astype(np.int64))
+    return Dataset(inputs[~kept_back], classes[~kept_back], inputs[kept_back], classes[kept_back])
