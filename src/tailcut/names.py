@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailcut.clusters.presets import PRESETS, Preset
 from tailcut.errors import ParameterError, UnknownNameError
@@ -23,6 +23,9 @@ from tailcut.policies import POLICIES, NamedPolicy
 from tailcut.study.contest import Entrant
 from tailcut.study.source import Recorded, Sampled, Source
 from tailcut.traces import read_table
+
+if TYPE_CHECKING:  # torch is slow to load, and most commands do without it.
+    from tailcut.learning.tasks.base import Task
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 WANTED = {bool: "true or false", int: "a whole number", float: "a number"}
@@ -50,7 +53,35 @@ def entrant(spec: str) -> Entrant:
     if name not in known:
         raise UnknownNameError("policy", name, known)
     named = known[name]
-    return Entrant(spec, named.make(**_arguments(spec, named.make, parts)), named.acceptance)
+    given = _arguments(spec, named.make, parts)
+    return Entrant(spec, named.make(**given), named.accepts(given))
+
+
+def tasks() -> Mapping[str, Callable[..., Task]]:
+    """All tasks by name, built-in ones first: keyword parameters, all with defaults, to a task."""
+    try:
+        from tailcut.learning.tasks.presets import TASKS
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ParameterError(
+            "Training needs torch, which is not installed. Try pip install 'tailcut[train]'."
+        ) from error
+    return {**TASKS, **_plugged_in("tailcut.tasks", Callable)}  # type: ignore[arg-type]
+
+
+def task(spec: str) -> Task:
+    """The task that `name:key=value` stands for.
+
+    Example:
+        >>> task("quadratic").target.figure
+        'loss'
+    """
+    name, *parts = spec.split(":")
+    known = tasks()
+    if name not in known:
+        raise UnknownNameError("task", name, known)
+    return known[name](**_arguments(spec, known[name], parts))
 
 
 def source(spec: str) -> Source:

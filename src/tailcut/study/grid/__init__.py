@@ -1,0 +1,1 @@
+"""Grids of trainings in virtual time: task × cluster × arm × seed, each run a journal in a folder."""

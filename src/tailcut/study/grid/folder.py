@@ -1,0 +1,122 @@
+"""A study's folder: every file name in it, and what tuning has tried.
+
+study.toml            the study, as it was given
+tried.jsonl           one line per run of the tuning
+tuned.json            what tuning chose, and why
+models/               run-time models that were trained beforehand
+runs/TASK/CLUSTER/ARM/SEED.jsonl
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tailcut.errors import InputError
+from tailcut.study.grid.journal import read_journal
+from tailcut.study.grid.run import Result
+from tailcut.study.grid.setup import Place
+from tailcut.traces.atomic import replacing
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One run of the tuning: where, and what came of it."""
+
+    task: str
+    cluster: str
+    arm: str
+    policy: str
+    seed: int
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where a study lives."""
+
+    root: Path
+
+    def claim(self, text: str) -> None:
+        """Make the folder, or see that it is this study's.
+
+        Raises:
+            InputError: it holds another study.
+        """
+        file = self.root / "study.toml"
+        if file.exists():
+            if file.read_text(encoding="utf-8") != text:
+                raise InputError(
+                    f"{self.root} holds another study. Give another folder, or delete this one to begin anew."
+                )
+            return
+        if self.root.exists() and any(self.root.iterdir()):
+            raise InputError(f"{self.root} is not empty and holds no study. Give another folder.")
+        self.root.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def journal(self, place: Place) -> Path:
+        """The journal of a run."""
+        parts = (slug(place.task), slug(place.cluster), slug(place.arm.name))
+        return self.root.joinpath("runs", *parts, f"{place.seed}.jsonl")
+
+    def is_done(self, place: Place, rate: float) -> bool:
+        """Whether the journal of that run is there and whole."""
+        path = self.journal(place)
+        if not path.exists():
+            return False
+        try:
+            journal = read_journal(path)
+        except InputError:
+            # Damaged: the run is repeated.
+            return False
+        return journal.end is not None and (journal.head.policy, journal.head.rate) == (place.policy, rate)
+
+    def model(self, cluster: str) -> Path:
+        """The file of a run-time model trained on a cluster."""
+        return self.root / "models" / f"{slug(cluster)}.safetensors"
+
+    def note(self, tries: list[Try]) -> None:
+        """Keep what tuning has tried."""
+        with (self.root / "tried.jsonl").open("a", encoding="utf-8") as file:
+            for one in tries:
+                told = asdict(one)
+                told.update(told.pop("result"))
+                told["seconds"] = None if told["seconds"] == float("inf") else told["seconds"]
+                file.write(json.dumps(told) + "\n")
+
+    def tried(self) -> list[Try]:
+        """What tuning has tried so far; a damaged line is as if it had not been tried."""
+        path = self.root / "tried.jsonl"
+        if not path.exists():
+            return []
+        found = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                found.append(_try(json.loads(line)))
+            except (ValueError, TypeError, KeyError):
+                continue
+        return found
+
+    def write_tuned(self, chosen: Mapping[str, Any]) -> None:
+        """What tuning chose."""
+        with replacing(self.root / "tuned.json") as file:
+            file.write(json.dumps(chosen, indent=1).encode())
+
+
+def slug(name: str) -> str:
+    """A name as part of a path."""
+    plain = re.sub(r"[^A-Za-z0-9._=,+~-]+", "_", name)
+    # Different names must not fall together, nor be too long for a file.
+    return plain if plain == name and len(name) <= 80 else f"{plain[-60:]}-{zlib.crc32(name.encode()):08x}"
+
+
+def _try(told: dict[str, Any]) -> Try:
+    seconds = float("inf") if told["seconds"] is None else float(told["seconds"])
+    result = Result(float(told["rate"]), str(told["ending"]), seconds, float(told["last"]))
+    return Try(told["task"], told["cluster"], told["arm"], told["policy"], int(told["seed"]), result)

@@ -1,0 +1,151 @@
+"""A study carried out: look up, train run-time models, tune, run. Whatever has ended is not done again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tailcut.study.grid.config import Arm, Study
+from tailcut.study.grid.folder import Folder, Try
+from tailcut.study.grid.makers import Makers
+from tailcut.study.grid.prefit import NAME, prefit
+from tailcut.study.grid.run import Result, run, try_rates
+from tailcut.study.grid.setup import Place, Setup, refuse_unknown_figure
+from tailcut.study.grid.tuning import FIRST_SEED, Choice, best, rates_of, told
+from tailcut.study.parallel import Job, each_done
+
+Tell = Callable[[str, int, int], None]
+"""What is being done, how much of it has ended, of how much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A study in its folder.
+
+    Attributes:
+        study: what to do.
+        makers: names to objects.
+        folder: where.
+        processes: None for one per core.
+    """
+
+    study: Study
+    makers: Makers
+    folder: Folder
+    processes: int | None = None
+
+    def carry_out(self, tell: Tell) -> int:
+        """Do all that is left to do; how many runs there are."""
+        at = self.check()
+        models = self._prefit(tell)
+        chosen = self._tune(models, at, tell)
+        return self._run(chosen, tell)
+
+    def check(self) -> dict[str, Literal["least", "most"]]:
+        """Look everything up once, so that no name fails after hours; for each task, what its target asks for.
+
+        Raises:
+            InputError: something is unknown or does not go together.
+        """
+        found: dict[str, Literal["least", "most"]] = {}
+        for task, cluster, arm in self._cells():
+            for policy in arm.policies:
+                if policy.split(":")[0] == NAME and "model=" not in policy:
+                    continue
+                setup = Setup.of(self.study, self.makers, Place(task, cluster, arm, policy, 0))
+                setup.refuse_impossible()
+                for rate in rates_of(self.study, arm):
+                    setup.recipe(rate)
+                found[task] = setup.target.at
+        for name in self.study.tasks:
+            made = self.makers.task(name)
+            found.setdefault(name, made.target.at)
+            refuse_unknown_figure(self.study, name, made)
+        return found
+
+    def _cells(self) -> Iterator[tuple[str, str, Arm]]:
+        for task in self.study.tasks:
+            for cluster in self.study.clusters:
+                for arm in self.study.arms:
+                    yield task, cluster, arm
+
+    def _prefit(self, tell: Tell) -> dict[str, Path]:
+        """Models of the published forecaster, one per cluster, where an arm wants one."""
+        wanted = any(
+            p.split(":")[0] == NAME and "model=" not in p for arm in self.study.arms for p in arm.policies
+        )
+        if not wanted:
+            return {}
+        paths = {cluster: self.folder.model(cluster) for cluster in self.study.clusters}
+        jobs = [
+            Job(cluster, prefit, (self.makers.source, cluster, path))
+            for cluster, path in paths.items()
+            if not path.exists()
+        ]
+        for number, _ in enumerate(each_done(jobs, self.processes), 1):
+            tell("training run-time models", number, len(jobs))
+        return paths
+
+    def _place(
+        self, task: str, cluster: str, arm: Arm, policy: str, seed: int, models: dict[str, Path]
+    ) -> Place:
+        if policy.split(":")[0] == NAME and "model=" not in policy:
+            policy = f"{policy}:model={models[cluster]}"
+        return Place(task, cluster, arm, policy, seed)
+
+    def _tune(
+        self, models: dict[str, Path], at: dict[str, Literal["least", "most"]], tell: Tell
+    ) -> dict[tuple[str, str, str], Choice]:
+        """Try what has not been tried; the best of each arm on each task and cluster."""
+        tries = self.folder.tried()
+        jobs = self._untried(models, tries)
+        for number, (place, results) in enumerate(each_done(jobs, self.processes), 1):
+            where = (place.task, place.cluster, place.arm.name, place.policy, place.seed)
+            new = [Try(*where, result) for result in results]
+            self.folder.note(new)
+            tries += new
+            tell("tuning", number, len(jobs))
+        chosen = {}
+        for task, cluster, arm in self._cells():
+            mine = [one for one in tries if (one.task, one.cluster, one.arm) == (task, cluster, arm.name)]
+            only = self._place(task, cluster, arm, arm.policies[0], 0, models).policy
+            chosen[task, cluster, arm.name] = (
+                best(mine, at[task]) if mine else Choice(only, rates_of(self.study, arm)[0])
+            )
+        self.folder.write_tuned(told(tries, chosen))
+        return chosen
+
+    def _untried(self, models: dict[str, Path], tries: list[Try]) -> list[Job[Place, list[Result]]]:
+        have = {(one.task, one.cluster, one.arm, one.policy, one.seed, one.result.rate) for one in tries}
+        jobs: list[Job[Place, list[Result]]] = []
+        for task, cluster, arm in self._cells():
+            rates = rates_of(self.study, arm)
+            # What has one candidate alone need not be tried.
+            if len(arm.policies) * len(rates) == 1:
+                continue
+            for policy in arm.policies:
+                for seed in range(FIRST_SEED, FIRST_SEED + self.study.tune_seeds):
+                    place = self._place(task, cluster, arm, policy, seed, models)
+                    where = (task, cluster, arm.name, place.policy, seed)
+                    left = [rate for rate in rates if (*where, rate) not in have]
+                    if left:
+                        jobs.append(Job(place, try_rates, (self.study, self.makers, place, left)))
+        return jobs
+
+    def _run(self, chosen: dict[tuple[str, str, str], Choice], tell: Tell) -> int:
+        """Run what has not been run."""
+        jobs: list[Job[Place, Result]] = []
+        total = 0
+        for task, cluster, arm in self._cells():
+            choice = chosen[task, cluster, arm.name]
+            for seed in range(self.study.seeds):
+                total += 1
+                place = Place(task, cluster, arm, choice.policy, seed)
+                if not self.folder.is_done(place, choice.rate):
+                    arguments = (self.study, self.makers, place, choice.rate, self.folder.journal(place))
+                    jobs.append(Job(place, run, arguments))
+        for number, _ in enumerate(each_done(jobs, self.processes), 1):
+            tell("running", total - len(jobs) + number, total)
+        return total

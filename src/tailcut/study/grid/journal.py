@@ -1,0 +1,197 @@
+"""The journal of one training: a file of JSON lines, written as the run goes.
+
+{"kind": "head", …}      what is run, all of it: the same head gives the same run
+{"kind": "point", …}     one look at the net
+{"kind": "end", …}       how it ended; a journal without this line is of a run that was broken off
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from tailcut.engines.simulated.meter import Point, Totals
+from tailcut.errors import InputError
+
+if TYPE_CHECKING:  # Whoever only reads journals does without torch.
+    from tailcut.engines.simulated.training import Trained
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is run.
+
+    Attributes:
+        task, cluster, policy: as the user named them.
+        arm: what the study calls this way of training; tuning has chosen its policy and rate.
+        rate_rule: how the learning rate follows what went into an update.
+        rate: base learning rate.
+        optimiser: of torch.
+        seed: of run times, data and first weights.
+        workers: of the cluster.
+        batch: samples in a worker's mini-batch.
+        parameters: of the net.
+        figure, value, at: the target.
+        late: whether late workers `abandon` their work or `finish` it.
+        overhead: seconds between a close and the next opening.
+        requeue: whether a dropped mini-batch is the worker's next one.
+    """
+
+    task: str
+    cluster: str
+    arm: str
+    policy: str
+    rate_rule: str
+    rate: float
+    optimiser: str
+    seed: int
+    workers: int
+    batch: int
+    parameters: int
+    figure: str
+    value: float
+    at: str
+    late: str
+    overhead: float
+    requeue: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class End:
+    """How a run ended.
+
+    Attributes:
+        ending: `reached`, `not reached` or `diverged`.
+        seconds_to_target: of virtual time, infinite where it was not reached.
+        updates_to_target: None where it was not reached.
+        totals: of the whole run.
+    """
+
+    ending: str
+    seconds_to_target: float
+    updates_to_target: int | None
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Journal:
+    """A run as its journal tells it; `end` is None if it was broken off."""
+
+    head: Head
+    points: tuple[Point, ...]
+    end: End | None
+
+
+class Writer:
+    """Writes a journal line by line."""
+
+    def __init__(self, path: Path, head: Head) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: TextIO = path.open("w", encoding="utf-8")
+        self._line({"kind": "head", "format": FORMAT, **asdict(head)})
+
+    def point(self, point: Point) -> None:
+        """One look at the net."""
+        self._line({"kind": "point", **asdict(point)})
+
+    def end(self, trained: Trained) -> None:
+        """How it ended; nothing comes after."""
+        told = {
+            "ending": trained.ending,
+            "seconds_to_target": trained.seconds_to_target,
+            "updates_to_target": trained.updates_to_target,
+            **{f.name: getattr(trained.totals, f.name) for f in fields(Totals)},
+        }
+        self._line({"kind": "end", **told})
+        os.fsync(self._file.fileno())
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _line(self, values: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps({key: _told(value) for key, value in values.items()}) + "\n")
+        self._file.flush()
+
+
+def read_journal(path: Path) -> Journal:
+    """Read a journal.
+
+    Raises:
+        InputError: it cannot be read, or a line is not what it should be; the message names the line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(
+            f"{path} cannot be read: {problem}. Run the study again to make it anew."
+        ) from problem
+    head: Head | None = None
+    points: list[Point] = []
+    end: End | None = None
+    for number, line in enumerate(lines, 1):
+        try:
+            values = _values(json.loads(line))
+            match values.pop("kind"):
+                case "head" if number == 1 and values.pop("format") == FORMAT:
+                    head = Head(**values)
+                case "point" if head is not None and end is None:
+                    points.append(Point(**values))
+                case "end" if head is not None and end is None:
+                    end = _end(values)
+                case kind:
+                    raise ValueError(f"a line of kind {kind!r} does not belong there")
+        except (ValueError, TypeError, KeyError, AttributeError) as problem:
+            # The last line of a run that was broken off may be half a line.
+            if number == len(lines) and head is not None:
+                break
+            raise InputError(
+                f"Line {number} of {path} is damaged ({problem}). Delete the file and run the study again: "
+                "only that run is repeated."
+            ) from problem
+    if head is None:
+        raise InputError(f"{path} is empty. Delete it and run the study again: only that run is repeated.")
+    return Journal(head, tuple(points), end)
+
+
+def _end(values: dict[str, Any]) -> End:
+    values["accepted"] = np.array(values["accepted"], dtype=np.int64)
+    totals = Totals(**{f.name: values.pop(f.name) for f in fields(Totals)})
+    return End(totals=totals, **values)
+
+
+def _told(value: Any) -> Any:
+    """What JSON can hold: numbers that are not finite as words."""
+    match value:
+        case float() if not math.isfinite(value):
+            return repr(value)
+        case np.ndarray():
+            return value.tolist()
+        case dict():
+            return {key: _told(each) for key, each in value.items()}
+    return value
+
+
+def _values(line: Any) -> dict[str, Any]:
+    if not isinstance(line, dict):
+        raise TypeError("not an object")
+    return {key: _back(value) for key, value in line.items()}
+
+
+def _back(value: Any) -> Any:
+    match value:
+        case "inf" | "-inf" | "nan":
+            return float(value)
+        case dict():
+            return {key: _back(each) for key, each in value.items()}
+    return value

@@ -1,0 +1,60 @@
+"""The updates of a policy on given run times, worked out once for every training that follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tailcut.engines.simulated import Jobs, Updates, updates
+from tailcut.study.contest import Entrant
+from tailcut.study.source import Draw
+from tailcut.work import Update
+
+
+class Schedule:
+    """Updates that do not depend on what gradients show: kept as they are first asked for.
+
+    Args:
+        stream: of a policy that counts gradients, and asks no more of them.
+    """
+
+    def __init__(self, stream: Updates) -> None:
+        self._stream: Iterator[Update] = iter(stream)
+        self._done: list[Update] = []
+
+    def again(self) -> Updates:
+        """All updates from the first on; what they are answered is not looked at."""
+        place = 0
+        while True:
+            if place == len(self._done):
+                following = next(self._stream, None)
+                if following is None:
+                    return
+                self._done.append(following)
+            yield self._done[place]
+            place += 1
+
+
+def stream_of(entrant: Entrant, draw: Draw, late_finish: bool, jobs: Jobs | None = None) -> Updates:
+    """The updates of a policy on drawn run times, to the end of the table.
+
+    Args:
+        entrant: the policy.
+        draw: run times.
+        late_finish: whether late workers finish first.
+        jobs: which mini-batch each piece of work is; by default the one of its row.
+    """
+    return updates(
+        draw.table,
+        entrant.policy,
+        late_finish=late_finish,
+        overhead=draw.overhead,
+        acceptance=entrant.acceptance,
+        micro=entrant.policy.micro,
+        sees_all=entrant.policy.sees_all,
+        jobs=jobs,
+    )
+
+
+def looks_at_gradients(entrant: Entrant) -> bool:
+    """Whether a policy's decisions follow what gradients show, so that every training has a schedule of its own."""
+    return entrant.policy.rule.objective_name != "count"

@@ -1,0 +1,184 @@
+"""What the runs of one place in the grid share: its objects, its settings, and how to begin anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from tailcut.engines.simulated import Updates
+from tailcut.engines.simulated.meter import Meter
+from tailcut.engines.simulated.requeue import TaskJobs
+from tailcut.engines.simulated.training import Look
+from tailcut.errors import ParameterError, UnknownNameError
+from tailcut.learning.rates import refuse_mismatch
+from tailcut.learning.recipe import Recipe, Stale, rule_of
+from tailcut.learning.tasks.base import Target, Task
+from tailcut.learning.trainer import Trainer
+from tailcut.rules import Rule
+from tailcut.study.contest import Entrant
+from tailcut.study.grid.config import Arm, Study
+from tailcut.study.grid.journal import Head
+from tailcut.study.grid.makers import Makers
+from tailcut.study.grid.schedule import looks_at_gradients, stream_of
+from tailcut.study.source import Draw
+from tailcut.types import Seconds
+
+RULES = {"count": "linear", "gain": "gain", "descent": "fixed"}
+"""The learning-rate rule that goes with each objective."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run stands in the grid; `policy` is one of the arm's."""
+
+    task: str
+    cluster: str
+    arm: Arm
+    policy: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """All that the runs of one place share.
+
+    Attributes:
+        study, place: what was asked for.
+        task, entrant, draw: what the names stand for.
+        rule: name of the learning-rate rule.
+        target: to be reached.
+        batch: samples in a worker's mini-batch.
+    """
+
+    study: Study
+    place: Place
+    task: Task
+    entrant: Entrant
+    draw: Draw
+    rule: str
+    target: Target
+    batch: int
+
+    @staticmethod
+    def of(study: Study, makers: Makers, place: Place) -> Setup:
+        """Look up names, draw run times.
+
+        Raises:
+            ParameterError: what is asked for does not go together.
+        """
+        task, entrant = makers.task(place.task), makers.entrant(place.policy)
+        objective = entrant.policy.rule.objective_name
+        rule = place.arm.rate_rule or RULES[objective]
+        refuse_mismatch(objective, rule)
+        target = _target(study, task)
+        draw = makers.source(place.cluster).draw(place.seed, study.rounds)
+        batch = task.batch if study.batch is None else study.batch
+        if batch < 1:
+            raise ParameterError(f"batch must be at least 1 sample, but got {batch}.")
+        return Setup(study, place, task, entrant, draw, rule, target, batch)
+
+    def refuse_impossible(self) -> None:
+        """Say so where more workers are waited for than there are.
+
+        Raises:
+            ParameterError: they are.
+        """
+        rule: Rule[Any, Any] | None = self.entrant.policy.rule
+        while rule is not None:
+            for name, least in (("c", 0), ("least", 0), ("b", 1)):
+                asked = getattr(rule, name, None)
+                if isinstance(asked, int) and asked > self.workers - least:
+                    raise ParameterError(
+                        f"{self.place.policy} has {name}={asked}, but {self.place.cluster} has only {self.workers} "
+                        "workers. Ask for fewer."
+                    )
+            rule = getattr(rule, "inner", None)
+
+    @property
+    def workers(self) -> int:
+        """Of the cluster."""
+        return self.draw.table.workers
+
+    @property
+    def follows(self) -> bool:
+        """Whether the schedule depends on the training."""
+        return looks_at_gradients(self.entrant)
+
+    @property
+    def look(self) -> Look:
+        """When to look at the net."""
+        return Look(self.target, self.study.every * self.workers, beyond=self.study.beyond)
+
+    def quick_look(self, seconds: Seconds) -> Look:
+        """For tuning: the target is enough, and after so many seconds of virtual time the run is given up."""
+        return replace(self.look, seconds=seconds, beyond=False)
+
+    def stream(self) -> Updates:
+        """The updates, from the first on."""
+        jobs = None
+        if self.study.requeue or type(self.task).work is not Task.work:
+            jobs = TaskJobs(self.task, self.place.seed, self.study.requeue)
+        return stream_of(self.entrant, self.draw, self.study.late == "finish", jobs)
+
+    def recipe(self, rate: float) -> Recipe:
+        """How gradients become updates."""
+        return Recipe(
+            rate,
+            rule_of(self.rule, self.study.warm_up),
+            self.study.optimiser,
+            self.study.clip,
+            cast(Stale, self.place.arm.stale),
+            average=self.study.average,
+        )
+
+    def trainer(self, rate: float) -> Trainer:
+        """A fresh one."""
+        keeps = self.entrant.acceptance.keeps_work
+        return Trainer(self.task, self.recipe(rate), self.workers, self.batch, self.place.seed, keeps)
+
+    def meter(self) -> Meter:
+        """A fresh one."""
+        return Meter(self.workers, self.draw.overhead, self.entrant.acceptance.refill)
+
+    def head(self, rate: float, trainer: Trainer) -> Head:
+        """What is run, for the journal."""
+        return Head(
+            task=self.place.task,
+            cluster=self.place.cluster,
+            arm=self.place.arm.name,
+            policy=self.place.policy,
+            rate_rule=self.rule,
+            rate=rate,
+            optimiser=self.study.optimiser,
+            seed=self.place.seed,
+            workers=self.workers,
+            batch=self.batch,
+            parameters=len(trainer.net.vector),
+            figure=self.target.figure,
+            value=self.target.value,
+            at=self.target.at,
+            late=self.study.late,
+            overhead=self.draw.overhead,
+            requeue=self.study.requeue,
+        )
+
+
+def _target(study: Study, task: Task) -> Target:
+    """The study's, or the task's own."""
+    if study.target is None:
+        return task.target
+    if study.figure is None or study.figure == task.target.figure:
+        return replace(task.target, value=study.target)
+    return Target(study.figure, study.target, "most" if "loss" in study.figure else "least")
+
+
+def refuse_unknown_figure(study: Study, name: str, task: Task) -> None:
+    """Say so where a task does not know the figure in which a study tells its target.
+
+    Raises:
+        UnknownNameError: it does not.
+    """
+    if study.figure is not None:
+        known = task.evaluate(task.net(0))
+        if study.figure not in known:
+            raise UnknownNameError(f"figure of {name}", study.figure, known)

@@ -1,0 +1,69 @@
+"""Which policy and learning rate an arm trains with: the best on seeds that no result uses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tailcut.study.grid.config import Arm, Study
+from tailcut.study.grid.folder import Try
+
+FIRST_SEED = 1000
+"""Of the tuning; results use 0, 1, …"""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What tuning chose for an arm on a task and cluster."""
+
+    policy: str
+    rate: float
+
+
+def rates_of(study: Study, arm: Arm) -> tuple[float, ...]:
+    """The learning rates to try."""
+    return study.rates if arm.rates is None else arm.rates
+
+
+def best(tries: Sequence[Try], at: Literal["least", "most"]) -> Choice:
+    """The policy and rate that reached the target most often, then soonest, then came closest to it.
+
+    Args:
+        tries: of one arm, task and cluster.
+        at: whether the target's figure has to be at least or at most something.
+    """
+    by_choice: dict[Choice, list[Try]] = {}
+    for one in tries:
+        by_choice.setdefault(Choice(one.policy, one.result.rate), []).append(one)
+    return min(by_choice, key=lambda choice: _badness(by_choice[choice], at))
+
+
+def _badness(tries: Sequence[Try], at: Literal["least", "most"]) -> tuple[float, float, float]:
+    results = [one.result for one in tries]
+    reached = [result.seconds for result in results if math.isfinite(result.seconds)]
+    sign = -1.0 if at == "least" else 1.0
+    short = [math.inf if math.isnan(result.last) else sign * result.last for result in results]
+    soon = sum(reached) / len(reached) if reached else math.inf
+    return -float(len(reached)), soon, sum(short) / len(short)
+
+
+def told(tries: Sequence[Try], chosen: dict[tuple[str, str, str], Choice]) -> dict[str, Any]:
+    """Choices and all that was tried, as plain values."""
+    out: dict[str, Any] = {}
+    for (task, cluster, arm), choice in chosen.items():
+        mine = [one for one in tries if (one.task, one.cluster, one.arm) == (task, cluster, arm)]
+        seconds: dict[tuple[str, float], list[float | None]] = {}
+        for one in mine:
+            found = one.result.seconds
+            seconds.setdefault((one.policy, one.result.rate), []).append(
+                found if math.isfinite(found) else None
+            )
+        tried = [[policy, rate, times] for (policy, rate), times in seconds.items()]
+        out.setdefault(task, {}).setdefault(cluster, {})[arm] = {
+            "policy": choice.policy,
+            "rate": choice.rate,
+            "tried": tried,
+        }
+    return out
