@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from benchmarks import decision_cost, optimal, scale, sources
+from benchmarks import decision_cost, optimal, scale, sources, training_cost
 
 
 def main() -> int:
     held = {
         "decision cost": decision_cost.main(),
         "scale": scale.main(),
+        "cost of training in virtual time": training_cost.main(),
         "against dynamic programming": optimal.main(),
         "all sources": sources.main(),
     }

@@ -27,7 +27,7 @@ class Shares:
             by label a part holds few labels.
 
     Example:
-        >>> Shares(skew=1.0, of=4).drawn(100, np.array([3]), np.array([0]), 5, seed=0).min() >= 75
+        >>> bool((Shares(1.0, of=4).drawn(100, np.array([3]), np.array([0]), 5, seed=0) >= 75).all())
         True
     """
 
