@@ -11,7 +11,7 @@ help:
 	@echo "make demo   compare all policies on a cluster of 158 workers and write a page with plots"
 	@echo "make test   lint, types, import directions and all tests"
 	@echo "make bench  speed and quality claims, side by side in one run"
-	@echo "make bench-forecast  what bayes claims: shares, censoring, drift, membership, cost, coverage (three quarters of an hour)"
+	@echo "make bench-forecast  what bayes claims: shares, censoring, drift, membership, cost, coverage (25 minutes on two idle cores)"
 	@echo "make lint   lint, types and import directions only"
 	@echo "make setup  the environment in $(VENV), which the others make themselves"
 
@@ -41,7 +41,7 @@ bench: $(READY)
 bench-forecast: $(READY)
 	$(BIN)/python -m benchmarks.forecast
 
-# The deep part of bayes that comes with the package, from simulated clusters; ten minutes.
+# The deep part of bayes that comes with the package, from simulated clusters; a quarter of an hour.
 prior: $(READY)
 	$(BIN)/tailcut pretrain -o src/tailcut/fitting/prior.safetensors
 

@@ -32,15 +32,16 @@ def main(arguments: Sequence[str]) -> int:
         print(f"There is no section {unknown[0]!r}. Name some of {', '.join(SECTIONS)}.", file=sys.stderr)
         return 2
     claims: list[Claim] = []
-    whole = True
+    whole, first = True, perf_counter()
     try:
         for name in chosen:
             began = perf_counter()
             claims += SECTIONS[name](seeds[0] if seeds else SEEDS)
-            print(f"{name}: {perf_counter() - began:.0f} s\n")
+            print(f"{name}: {perf_counter() - began:.0f} s\n", flush=True)
     except KeyboardInterrupt:
         print("Interrupted: what follows is what had ended.")
         whole = False
+    print(f"All of it: {(perf_counter() - first) / 60.0:.0f} min")
     for claim in claims:
         print(claim)
     return 0 if whole and all(claim.holds for claim in claims) else 1

@@ -28,7 +28,7 @@ LAWS = {
 FINISH = (0.0, 0.02, 0.05)
 LIMIT = 0.05
 ROUNDS, MEASURED = 600, 300
-MOST_SEEDS = 3
+MOST_SEEDS = 2
 FORECASTERS = ("bayes", "trend", "cut is missing", "published imputation")
 
 
@@ -64,7 +64,7 @@ def main(
     processes: int | None = None,
     explored: Sequence[str] = exploring.SOURCES,
 ) -> list[Claim]:
-    """Measure, print and judge; at most three seeds, each of 600 rounds."""
+    """Measure, print and judge; at most two seeds, each of 600 rounds."""
     seeds_here = min(seeds, MOST_SEEDS)
     with TemporaryDirectory() as folder:
         published = spread(

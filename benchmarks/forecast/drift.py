@@ -21,7 +21,7 @@ from tailcut.types import FloatArray
 WIDTH = 10
 CLOSE = 0.02
 LIMIT = 40
-CHANGE, AFTER = 150, 150
+CHANGE, AFTER = 100, 150
 SAMPLES = 3
 """Per seed asked for: a window of ten rounds of five samples is still noisy, by about the 2 % to be told apart."""
 SHOWN = 12

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Any, Generic, TypeVar
@@ -13,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 T = TypeVar("T")
+THREADS = "OMP_NUM_THREADS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ def spread(what: str, jobs: Sequence[Job[T]], processes: int | None = None) -> D
     if processes == 0:
         done.results = {job.key: job.work(*job.arguments) for job in ordered}
         return done
-    with get_context("spawn").Pool(processes or os.cpu_count(), _leave_interrupts) as pool, _bar(what) as bar:
+    with _one_thread_each():
+        pool_of_all = get_context("spawn").Pool(processes or os.cpu_count(), _leave_interrupts)
+    with pool_of_all as pool, _bar(what) as bar:
         try:
             for key, result in bar.track(
                 pool.imap_unordered(_call, ordered), total=len(ordered), task_id=bar.task_ids[0]
@@ -73,6 +77,20 @@ def spread(what: str, jobs: Sequence[Job[T]], processes: int | None = None) -> D
             print(f"Interrupted: {len(done.results)} of {len(ordered)} had ended.")
             done.interrupted = True
     return done
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes started in here compute with one thread: there is one of them for every core already."""
+    before = os.environ.get(THREADS)
+    os.environ[THREADS] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[THREADS]
+        else:
+            os.environ[THREADS] = before
 
 
 def _call(job: Job[T]) -> tuple[Hashable, T]:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from tailcut.forecast.trend import factors as shared
 from tailcut.forecast.trend import own, stay
 from tailcut.forecast.trend.cells import BELOW, COUNT, PER_OCTAVE, Cells, blurred, shift_columns
+from tailcut.forecast.trend.trend import Trend, factors_after, plain_position
 from tailcut.likelihood import kaplan_meier
+from tailcut.types import RunTimes
 
 
 @given(seconds=st.floats(1e-6, 1e6), power=st.integers(-20, 20))
@@ -189,3 +191,68 @@ def test_nodes_with_too_few_workers_are_one_group() -> None:
     assert shared.grouping(np.array([0, 0, 0, 1, 1, 1])).tolist() == [0, 0, 0, 1, 1, 1]
     assert set(shared.grouping(np.arange(6)).tolist()) == {0}
     assert set(shared.grouping(np.array([0, 0, 0, -1])).tolist()) == {0}
+
+
+def report(workers: list[int], seconds: list[float], nodes: list[int], late: bool = True) -> RunTimes:
+    return RunTimes(
+        np.array(workers), np.array(seconds), np.ones(len(workers), np.bool_), np.array(nodes), late=late
+    )
+
+
+def test_a_late_report_counts_for_its_own_node() -> None:
+    """One worker alone is too few to tell nodes apart by, but the round before could."""
+    trend = Trend()
+    nodes = [0, 0, 0, 0, 1, 1, 1, 1]
+    belief = trend.start()
+    for t in range(30):
+        slow = 3.0 if t > 20 else 1.0
+        belief = trend.learn(belief, report(list(range(8)), [1.0] * 4 + [slow] * 4, nodes, late=False))
+    assert belief is not None
+    assert belief.factors.by_node
+    one = report([5], [3.0], [1])
+    assert belief.factors.groups_of(one).tolist() == [1]
+    usual = belief.cells.position(np.array([1.0]))
+    assert plain_position(belief, one) == pytest.approx(usual, abs=3.0)
+    after = factors_after(belief, np.array([5]), belief.next[[5]], one)
+    assert after.shift_of(np.array([0])) == belief.factors.shift_of(np.array([0]))
+
+
+def test_where_nodes_do_not_tell_late_reports_are_of_the_one_group() -> None:
+    assert shared.Factors.none().groups_of(report([5], [3.0], [1])).tolist() == [0]
+
+
+@given(seed=st.integers(0, 1000))
+def test_forgetting_the_unseen_as_fast_as_the_seen_is_forgetting_in_rounds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one = other = own.Tally.empty(3, COUNT)
+    for _ in range(5):
+        position, observed = rng.uniform(0.0, COUNT - 1.0, 3), rng.random(3) < 0.6
+        one = own.tallied(one, position, observed, 1.0 - 1.0 / 80.0)
+        other = own.tallied_paced(other, position, observed, 80.0, 1.0)
+    np.testing.assert_allclose(other.events, one.events)
+    np.testing.assert_allclose(other.exposure(), one.exposure(), atol=1e-12)
+
+
+def test_cuts_do_not_wipe_out_what_they_say_nothing_about() -> None:
+    seen, cut = np.array([True]), np.array([False])
+    tally = own.Tally.empty(1, COUNT)
+    for cell in (190.5, 192.5, 191.5):
+        tally = own.tallied_paced(tally, np.array([cell]), seen, 80.0, 0.1)
+    in_rounds = tally
+    for _ in range(300):
+        tally = own.tallied_paced(tally, np.array([120.5]), cut, 80.0, 0.1)
+        in_rounds = own.tallied(in_rounds, np.array([120.5]), cut, 1.0 - 1.0 / 80.0)
+    tally = own.tallied_paced(tally, np.array([196.5]), seen, 80.0, 0.1)
+    in_rounds = own.tallied(in_rounds, np.array([196.5]), seen, 1.0 - 1.0 / 80.0)
+    assert own.levels(tally, tally.exposure())[0] == 192
+    assert own.levels(in_rounds, in_rounds.exposure())[0] == 196
+    assert (tally.exposure() >= -1e-12).all()
+    assert tally.exposure()[0, 100] == pytest.approx(in_rounds.exposure()[0, 100])
+
+
+def test_what_a_worker_no_longer_does_is_forgotten_though_its_tail_is_kept() -> None:
+    tally = own.Tally.empty(1, COUNT)
+    for cell in [190.5] * 50 + [130.5] * 200:
+        tally = own.tallied_paced(tally, np.array([cell]), np.array([True]), 80.0, 0.1)
+    assert tally.events[0, 130] / tally.exposure()[0, 130] > 0.5
+    assert own.levels(tally, tally.exposure())[0] == 130

@@ -23,7 +23,10 @@ from tailcut.fitting.bayes import Samples
 from tailcut.study.deep_samples import samples_of
 from tailcut.table import Table
 
-ROUNDS = 200
+ROUNDS, LONG = 200, 600
+"""Rounds of a cluster; long ones show what becomes of workers that are cut for hundreds of rounds."""
+LONG_EVERY = 5
+"""Of so many clusters one is long."""
 MOST_SAMPLES = 4000
 """Samples taken of one cluster."""
 HELD_OUT_EVERY = 6
@@ -58,7 +61,8 @@ def _alone() -> None:
 def _one(which: tuple[int, int]) -> Samples:
     """Samples of one cluster, of large ones a part: every cluster is to count for about as much."""
     rng = np.random.default_rng(which)
-    one = samples_of(random_table(ROUNDS, rng))
+    long = which[1] % LONG_EVERY == LONG_EVERY - 1
+    one = samples_of(random_table(LONG if long else ROUNDS, rng))
     kept = np.sort(rng.permutation(len(one))[:MOST_SAMPLES])
     held_out = np.full(len(kept), which[1] % HELD_OUT_EVERY == HELD_OUT_EVERY - 1)
     return Samples(one.features[kept].astype(np.float32), one.bins[kept], held_out)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tailcut.forecast.trend.cells import COUNT, PER_OCTAVE
-from tailcut.types import NO_NODE, BoolArray, FloatArray, IntArray
+from tailcut.types import NO_NODE, BoolArray, FloatArray, IntArray, RunTimes
 
 REACH = 3 * PER_OCTAVE
 """Largest shift either way: a factor of 8."""
@@ -39,6 +39,7 @@ class Factors:
         visited: `(k, shifts)` discounted rounds that each group has spent at each shift.
         jumps: discounted number of jumps.
         chances: discounted number of group-rounds.
+        by_node: whether the groups of the last whole round were nodes, or all workers one.
     """
 
     groups: IntArray
@@ -46,6 +47,7 @@ class Factors:
     visited: FloatArray
     jumps: float = 1.0
     chances: float = 100.0
+    by_node: bool = False
 
     @staticmethod
     def none() -> Factors:
@@ -77,6 +79,12 @@ class Factors:
         likeliest: IntArray = SHIFTS[np.argmax(self.laws_of(ids), axis=1)]
         return likeliest[where]
 
+    def groups_of(self, seen: RunTimes) -> IntArray:
+        """`(n,)` group id of each worker; late reports, of few workers, are grouped as the round before them."""
+        if not seen.late:
+            return grouping(seen.nodes)
+        return seen.nodes if self.by_node else np.zeros(len(seen), np.int64)
+
     @property
     def jump_rate(self) -> float:
         """Chance that a group's factor jumps in a round."""
@@ -84,11 +92,14 @@ class Factors:
 
 
 def grouping(nodes: IntArray) -> IntArray:
-    """`(n,)` group id of each worker: its node where nodes hold several workers each, otherwise one for all."""
+    """`(n,)` group id of each worker of a whole round: its node, or one group for all, see `nodes_tell`."""
+    return nodes if nodes_tell(nodes) else np.zeros(len(nodes), np.int64)
+
+
+def nodes_tell(nodes: IntArray) -> bool:
+    """Whether the nodes of a whole round are known and hold several workers each."""
     known = nodes[nodes != NO_NODE]
-    if len(known) < len(nodes) or len(nodes) < SMALLEST_GROUP * len(np.unique(known)):
-        return np.zeros(len(nodes), np.int64)
-    return nodes
+    return len(known) == len(nodes) and len(nodes) >= SMALLEST_GROUP * len(np.unique(known))
 
 
 def followed(

@@ -72,6 +72,32 @@ def tallied(tally: Tally, position: FloatArray, observed: BoolArray, keep: float
     return Tally(events, censored)
 
 
+def tallied_paced(
+    tally: Tally, position: FloatArray, observed: BoolArray, memory: float, unseen: float
+) -> Tally:
+    """The same, but where a round did not reach, a row forgets less: `unseen` times as much, 0 to 1.
+
+    A worker that is cut round after round shows nothing of its usual run times: they must not fade as if it had. Events
+    and exposure of a cell fade alike, so hazards stay what they were until something new is seen of them.
+
+    Args:
+        tally: `(rows, cells)` so far.
+        position: `(rows,)` cells and parts of cells.
+        observed: `(rows,)` false where it is only a bound.
+        memory: rounds over which a row forgets where rounds reach.
+        unseen: 1 forgets everything alike.
+    """
+    cells = np.arange(tally.events.shape[1])
+    reached = np.where(observed, np.floor(position) + 1.0, position)
+    shown = np.clip(reached[:, None] - cells, 0.0, 1.0)
+    keep = 1.0 - (unseen + (1.0 - unseen) * shown) / memory
+    exposure = tally.exposure() * keep
+    events = tally.events * keep
+    censored = exposure - events  # May be negative, see `paced`.
+    censored[:, :-1] -= exposure[:, 1:]
+    return tallied(Tally(events, censored), position, observed, 1.0)
+
+
 def pooled(tally: Tally, position: FloatArray, observed: BoolArray, keep: float) -> Tally:
     """The same for one tally shared by all; positions are residuals, moved into its range."""
     events, censored = tally.events * keep, tally.censored * keep

@@ -22,6 +22,8 @@ SETTLED = 50.0
 """Discounted rounds after which a worker's level is no longer new."""
 FIRST_FADE = 5.0
 """How fast the residuals of the first rounds fade: round s counts as (s / t) to this power at round t."""
+UNSEEN = 0.1
+"""How fast a worker's past fades where a round did not reach, beside where it did; used where `paced`."""
 UNLIKELY = 1e-4
 """Probability in either tail that the time grid leaves out."""
 
@@ -37,7 +39,7 @@ class Trend(Forecaster[TrendBelief | None]):
         strength: how many of its own observations a worker needs before they weigh as much as the residuals of all.
         adapt: rounds over which the weights of persistence adapt.
         grid: times per forecast.
-        paced: forget residuals only as fast as new ones come, so that what lies beyond the usual close is kept.
+        paced: forget only as fast as new evidence comes, so that what lies beyond the usual close is kept.
 
     Example:
         >>> forecaster = Trend(memory=80.0)
@@ -86,7 +88,7 @@ class Trend(Forecaster[TrendBelief | None]):
         last_law = belief.last_law[rows]
         cut = ~observed
         last_law[cut] = _beyond(belief.next[rows[cut]], cell[cut], part[cut])
-        tally = law_of.tallied(belief.tally.rows(rows), position, observed, 1.0 - 1.0 / self.memory)
+        tally = self._tallied(belief.tally.rows(rows), position, observed)
         exposure = tally.exposure()
         levels = law_of.levels(tally, exposure)
         # A residual is taken from the level before its own time could move it, except a worker's first.
@@ -114,6 +116,12 @@ class Trend(Forecaster[TrendBelief | None]):
             own=put(belief.own, rows, own),
             next=put(belief.next, rows, stay.predictive(weights, last_cell, last_law, own)),
         )
+
+    def _tallied(self, tally: Tally, position: FloatArray, observed: BoolArray) -> Tally:
+        """Each worker's own past with a round."""
+        if self.paced:
+            return law_of.tallied_paced(tally, position, observed, self.memory, UNSEEN)
+        return law_of.tallied(tally, position, observed, 1.0 - 1.0 / self.memory)
 
     def _residuals(self, belief: TrendBelief, residual: FloatArray, observed: BoolArray) -> Tally:
         """Everybody's residuals with those of a round."""
@@ -157,19 +165,22 @@ def factors_after(
     belief: TrendBelief, rows: IntArray, laws: FloatArray, seen: RunTimes, homes: bool = False
 ) -> shared.Factors:
     """What groups share after `seen`; of a worker's first time nobody can say whether it or its group is slow."""
+    factors = belief.factors
+    if not seen.late:
+        factors = replace(factors, by_node=shared.nodes_tell(seen.nodes))
     known = belief.last_cell[rows] != NEVER
     if not known.any():
-        return belief.factors
+        return factors
     cells = belief.cells.position(seen.seconds[known]).astype(np.int64)
-    groups = shared.grouping(seen.nodes)
+    groups = factors.groups_of(seen)
     return shared.followed(
-        belief.factors, groups[known], laws[known], cells, seen.observed[known], late=seen.late, homes=homes
+        factors, groups[known], laws[known], cells, seen.observed[known], late=seen.late, homes=homes
     )
 
 
 def plain_position(belief: TrendBelief, seen: RunTimes) -> FloatArray:
     """`(n,)` where run times lie in cells once their group's factor is taken out."""
-    shifts = belief.factors.shift_of(shared.grouping(seen.nodes))
+    shifts = belief.factors.shift_of(belief.factors.groups_of(seen))
     out: FloatArray = np.clip(belief.cells.position(seen.seconds) - shifts, 0.0, COUNT - 2.0**-20)
     return out
 
