@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import torch
@@ -45,6 +46,7 @@ class Trainer:
         self.average = self.net.vector.clone() if recipe.average else None
         self.kept: dict[int, Tensor] = {}
         self._in_flight: dict[Work, None] = {}
+        self._begun: Counter[int] = Counter()
         self.ahead: dict[Work, tuple[Tensor, float]] = {}
 
     @property
@@ -103,15 +105,19 @@ class Trainer:
         version = update.record.version
         for work in update.started:
             self._in_flight[work] = None
+            self._begun[work.version] += 1
             if work.version == version and version not in self.kept:
                 self.kept[version] = self.net.vector.clone()
 
     def _forget(self, update: Update) -> None:
         for work in (*update.accepted, *update.dropped, *update.late):
-            self._in_flight.pop(work, None)
+            del self._in_flight[work]
             self.ahead.pop(work, None)
-        still = {work.version for work in self._in_flight}
-        self.kept = {version: vector for version, vector in self.kept.items() if version in still}
+            self._begun[work.version] -= 1
+            if not self._begun[work.version]:
+                # Nobody computes at these parameters any more.
+                del self._begun[work.version]
+                self.kept.pop(work.version, None)
 
     # -- gradients ----------------------------------------------------------------------------------------------
 

@@ -97,7 +97,11 @@ class Writer:
     def __init__(self, path: Path, head: Head) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: TextIO = path.open("w", encoding="utf-8")
-        self._line({"kind": "head", "format": FORMAT, **asdict(head)})
+        try:
+            self._line({"kind": "head", "format": FORMAT, **asdict(head)})
+        except BaseException:
+            self.close()
+            raise
 
     def point(self, point: Point) -> None:
         """One look at the net."""
