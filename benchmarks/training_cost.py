@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from tailcut import names
-from tailcut.engines.simulated import updates
 from tailcut.engines.simulated.meter import Meter
 from tailcut.engines.simulated.training import Look, train
 from tailcut.learning.rates import Linear
 from tailcut.learning.recipe import Recipe
 from tailcut.learning.tasks.base import Task
 from tailcut.learning.trainer import Trainer
+from tailcut.study.grid.schedule import stream_of
 
 LIMIT = 1.3
 WORKERS, ROUNDS, TRIES = 158, 12, 7
@@ -61,8 +61,12 @@ def simulated(task: Task, batch: int) -> float:
     entrant = names.entrant("wait-all")
     trainer = Trainer(task, Recipe(0.01, Linear(), "momentum"), WORKERS, batch, 0)
     begin = time.perf_counter()
-    stream = updates(draw.table, entrant.policy)
-    train(stream, trainer, Meter(WORKERS, 0.0, False), Look(None, float("inf")))
+    train(
+        stream_of(entrant, draw, late_finish=False),
+        trainer,
+        Meter(WORKERS, 0.0, False),
+        Look(None, float("inf")),
+    )
     return time.perf_counter() - begin
 
 

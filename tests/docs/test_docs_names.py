@@ -76,7 +76,7 @@ def options(*commands: str) -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_options_exist(page: Path) -> None:
     known = options(
-        "compare", "backtest", "fit", "table", "policies", "clusters", "study", "report", "reproduce"
+        "compare", "backtest", "fit", "table", "policies", "clusters", "tasks", "study", "report", "reproduce"
     )
     for text in [*quoted(page), *(b.text for b in blocks(page) if b.language in ("console", "text"))]:
         for option in re.findall(r"(?<![\w-])--[a-z]+", text):

@@ -19,6 +19,7 @@ from tailcut.acceptance import (
 )
 from tailcut.clusters.presets import PRESETS
 from tailcut.engines.simulated import Jobs, replay, updates
+from tailcut.engines.simulated.fixed import fixed_updates
 from tailcut.policies import backup, stopping, wait_all
 from tailcut.policy import Policy
 from tailcut.table import Table
@@ -142,3 +143,41 @@ def test_a_policy_that_sees_all_sees_the_run_times_that_were(kind: str) -> None:
     list(updates(table, policy, sees_all=True, jobs=Twice()))  # type: ignore[arg-type]
     for row, record in enumerate(policy.records):
         assert record.run_times.seconds == pytest.approx(table.seconds[row] * (3.0 if row % 2 else 1.0))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from(["demo8", "nodes16", "persistent", "tied"]),
+    st.integers(1, 20),
+    st.sampled_from([0.0, 0.25]),
+)
+def test_a_fixed_cutoff_needs_no_state_machine(cluster: str, c: int, overhead: float) -> None:
+    if cluster == "tied":
+        # Few distinct values: many arrive at the very moment of the close.
+        table = Table.dense(np.random.default_rng(c).integers(1, 4, (9, 6)).astype(np.float64))
+    else:
+        table = drawn(cluster, 9)
+    quick = list(fixed_updates(table, c, overhead))
+    slow = list(updates(table, backup(c=c), overhead=overhead))
+    assert len(quick) == len(slow) == 9
+    for one, other in zip(quick, slow, strict=True):
+        assert (one.accepted, one.started, one.shares, one.late) == (
+            other.accepted,
+            other.started,
+            other.shares,
+            other.late,
+        )
+        assert set(one.dropped) == set(other.dropped)
+        assert (one.opened, one.closed) == (other.opened, other.closed)
+        first, second = one.record, other.record
+        assert (first.version, first.opened, first.elapsed) == (second.version, second.opened, second.elapsed)
+        assert first.overhead == pytest.approx(second.overhead)
+        for name in ("arrivals", "accepted", "shares", "fates", "staleness"):
+            assert np.array_equal(getattr(first, name), getattr(second, name)), name
+        for name in ("workers", "seconds", "observed", "nodes"):
+            assert np.array_equal(getattr(first.run_times, name), getattr(second.run_times, name)), name
+
+
+def test_a_table_with_gaps_needs_the_state_machine() -> None:
+    with pytest.raises(ValueError, match="censored or absent"):
+        next(fixed_updates(drawn("fail-and-return", 60), 3))

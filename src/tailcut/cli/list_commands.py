@@ -1,4 +1,4 @@
-"""`tailcut policies` and `tailcut clusters`: what can be named."""
+"""`tailcut policies`, `tailcut clusters` and `tailcut tasks`: what can be named."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ def policies_command() -> None:
 def clusters_command() -> None:
     """List the named clusters, one line each."""
     _list([(name, preset.about) for name, preset in names.clusters().items()])
+
+
+@app.command("tasks")
+def tasks_command() -> None:
+    """List the tasks that a study can train, one line each."""
+    known = names.tasks()
+    _list([(name, (known[name].__doc__ or "").strip().partition("\n")[0]) for name in known])
 
 
 def _list(rows: list[tuple[str, str]]) -> None:

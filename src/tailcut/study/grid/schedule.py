@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tailcut.engines.simulated import Jobs, Updates, updates
+from tailcut.engines.simulated.fixed import fixed_updates
 from tailcut.study.contest import Entrant
 from tailcut.study.source import Draw
 from tailcut.work import Update
@@ -43,6 +44,10 @@ def stream_of(entrant: Entrant, draw: Draw, late_finish: bool, jobs: Jobs | None
         late_finish: whether late workers finish first.
         jobs: which mini-batch each piece of work is; by default the one of its row.
     """
+    fixed = entrant.policy.rule.fixed_count(draw.table.workers)
+    plain = entrant.whole_and_fresh and draw.table.whole and not late_finish and jobs is None
+    if fixed is not None and plain:
+        return fixed_updates(draw.table, fixed, draw.overhead)
     return updates(
         draw.table,
         entrant.policy,
