@@ -54,7 +54,8 @@ class Shares:
 
 def train_for(source: str, folder: Path, rounds: int, epochs: int) -> str:
     """Train the published model for a source; the policy that uses it."""
-    path = folder / f"{Path(source).stem}.safetensors"
+    # A colon would end the name of the file where the policy is named.
+    path = folder / f"{Path(source).stem.replace(':', '_')}.safetensors"
     return models.train(sources.to_train_on(source, rounds), path, epochs)
 
 

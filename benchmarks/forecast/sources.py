@@ -20,7 +20,7 @@ NAMED = (
     "groups-in-turn",
     "iid-lognormal",
     "drift",
-    "sudden-change",
+    "sudden-change:at=150",
     "trap10",
     "demo8",
     "nodes16",

@@ -15,6 +15,9 @@ from tailcut.cli.entry import app, main
 from tailcut.cli import compare_command as compare_command
 from tailcut.cli import backtest_command as backtest_command
 from tailcut.cli import fit_command as fit_command
+from tailcut.cli import study_command as study_command
+from tailcut.cli import report_command as report_command
+from tailcut.cli import reproduce_command as reproduce_command
 from tailcut.cli import pretrain_command as pretrain_command
 from tailcut.cli import list_commands as list_commands
 from tailcut.cli import table_command as table_command

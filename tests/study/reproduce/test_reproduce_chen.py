@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,11 @@ pytest.importorskip("torch", reason="training needs it")
 pytest.importorskip("sklearn", reason="the digits come with it")
 
 from tailcut import names
+from tailcut.engines.simulated.training import train
+from tailcut.errors import InputError
 from tailcut.study.grid.config import Arm
 from tailcut.study.grid.makers import Makers
+from tailcut.study.grid.setup import Setup
 from tailcut.study.reproduce.chen import backups, staleness
 from tailcut.study.reproduce.chen.iterations import Fit, Iterations, fitted
 from tailcut.study.reproduce.chen.iterations import one_run as sync_run
@@ -34,6 +38,7 @@ def test_the_fit_finds_the_law_that_made_the_numbers() -> None:
     fit = fitted({count: [20.0 + 600.0 / count] * 3 for count in (6, 12, 50, 100)})
     assert (fit.least, fit.extra) == pytest.approx((20.0, 600.0))
     assert fit.noise == pytest.approx(30.0)
+    assert fit.unsaturated(10) == pytest.approx(60.0)
 
 
 def test_the_fit_leaves_out_who_never_arrives_and_has_no_negative_part() -> None:
@@ -42,11 +47,16 @@ def test_the_fit_leaves_out_who_never_arrives_and_has_no_negative_part() -> None
     assert fit(20) == pytest.approx(48.0, rel=0.1)
 
 
+def test_a_fit_to_one_size_alone_is_refused() -> None:
+    with pytest.raises(InputError, match="Only 1 of 2 sizes"):
+        fitted({6: [math.inf], 10: [100.0]})
+
+
 @pytest.mark.parametrize("n", [10, 40])
 def test_the_best_number_of_backups_is_that_of_brute_force(n: int) -> None:
     """Run times 1 + Exp(1): E[x_(N) of n] = 1 + H_n − H_{n−N}, and updates in proportion to 1/N."""
     times = [1.0 + harmonic(n) - harmonic(n - k) for k in range(1, n + 1)]
-    trade = Trade.of("exponential", times, Fit(0.0, 100.0))
+    trade = Trade.of("exponential", "∝ 1/N", times, Fit(0.0, 200.0), batch=2)
     products = {b: 100.0 / (n - b) * times[n - b - 1] for b in range(n)}
     assert trade.best == min(products, key=lambda b: products[b])
     assert trade.seconds == pytest.approx(tuple(products.values()))
@@ -54,13 +64,13 @@ def test_the_best_number_of_backups_is_that_of_brute_force(n: int) -> None:
 
 
 def test_equal_workers_need_no_backups() -> None:
-    assert Trade.of("equal", [1.0] * 20, Fit(10.0, 100.0)).best == 0
+    assert Trade.of("equal", "", [1.0] * 20, Fit(10.0, 100.0), 1).best == 0
 
 
 def test_with_updates_that_do_not_depend_on_n_one_gradient_is_enough() -> None:
     """Then the first arrival is the best time to close: nothing is interior, and the claim says so."""
-    trade = Trade.of("saturated", [1.0 + 0.1 * k for k in range(20)], Fit(10.0, 0.0))
-    inside, few = backups._best(trade)
+    trade = Trade.of("saturated", "", [1.0 + 0.1 * k for k in range(20)], Fit(10.0, 0.0), 1)
+    inside, few = backups._best(trade, trade)
     assert trade.best == 19
     assert not inside.holds
     assert not few.holds
@@ -75,9 +85,24 @@ def test_staleness_of_equal_workers_is_n_less_one(n: int) -> None:
 
 
 def test_synchronous_runs_count_updates_to_the_target() -> None:
-    found = sync_run(MAKERS, "digits:goal=0.6", 12, 0.5, 60, 0)
+    found = sync_run(MAKERS, "digits:goal=0.6", 48, 0.5, 60, 0)
     assert 1 <= found["updates_to_target"] <= 60
     assert sync_run(MAKERS, "digits:goal=0.99", 6, 0.001, 3, 0) == {"updates_to_target": None}
+
+
+def test_samples_of_one_worker_are_as_good_as_those_of_many() -> None:
+    """Neither is told from the other by the updates it needs, over some seeds."""
+    alone = [
+        sync_run(MAKERS, "digits:goal=0.8", 40, 0.2, 200, seed)["updates_to_target"] for seed in range(4)
+    ]
+    arms = (Arm("sync", ("wait-all",), "fixed", (0.2,)),)
+    contest = Contest("c", BENCH, "demo8", arms, math.inf, 200, 0, (0.2,), "rmsprop", 4, 0, 1.0, False, 5)
+    many = []
+    for job in contest.jobs({}):
+        setup = Setup.of(replace(job.arguments[0], target=0.8), *job.arguments[1:3])
+        many.append(train(setup.stream(), setup.trainer(0.2), setup.meter(), setup.look).updates_to_target)
+    assert None not in (*alone, *many)
+    assert np.mean(alone) == pytest.approx(np.mean(many), rel=0.35)
 
 
 def test_rates_are_tuned_on_seeds_that_no_figure_uses() -> None:
@@ -116,7 +141,7 @@ def _nth(workers: int, n: int, rounds: int) -> np.ndarray:
 
 def test_a_contest_tunes_on_other_seeds_and_runs_to_its_budget() -> None:
     arms = (Arm("sync", ("wait-all",), "linear"), Arm("two", ("backup:b=1", "backup:b=2"), "linear", (0.2,)))
-    contest = Contest("c", BENCH, "demo8", arms, 40.0, 60, (0.05, 0.2), "rmsprop", seeds=2, tune_seeds=1)
+    contest = Contest("c", BENCH, "demo8", arms, 40.0, 60, 40, (0.05, 0.2), "rmsprop", seeds=2, tune_seeds=1)
     kept = {job.key: job.work(*job.arguments) for job in contest.jobs({})}
     assert set(kept) == {
         "c/demo8/sync/tune/wait-all/1000",

@@ -20,6 +20,9 @@ from tailcut.forecast.trend.cells import COUNT, Cells
 from tailcut.forecast.trend.trend import Trend, factors_after, plain_position, put, tabulated
 from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes, Weights
 
+MOST_SCORED = 500
+"""Workers by which variants are scored; of twice as many or more every second, third, … counts."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -96,15 +99,18 @@ class Bayes(Forecaster[BayesBelief | None]):
         """How well each variant, and the deep correction, had foreseen the round."""
         where = belief.base.cells.position(seen.seconds)
         close = np.clip(position + (where.max() - where), 0.0, COUNT - 1.0)
+        # Of thousands of workers every so many tell the weights as well as all.
+        some = slice(None, None, max(1, len(seen) // MOST_SCORED))
+        position, observed, close = position[some], seen.observed[some], close[some]
         keep = 1.0 - 1.0 / self.score_memory
-        cross = keep * belief.cross + blend.cross_scores(laws, position, seen.observed, close)
+        cross = keep * belief.cross + blend.cross_scores(laws[:, some], position, observed, close)
         scored = keep * belief.scored + 1.0
         weights = blend.best_weights(cross, self.doubt + 1.0 / (1.0 + scored))
         belief = replace(belief, crowd=float(len(seen)), cross=cross, scored=scored, weights=weights)
         if self.deep is None:
             return belief
-        both = np.stack([plain, corrected])
-        deep_cross = keep * belief.deep_cross + blend.cross_scores(both, position, seen.observed, close)
+        both = np.stack([plain[some], corrected[some]])
+        deep_cross = keep * belief.deep_cross + blend.cross_scores(both, position, observed, close)
         trust = float(blend.best_weights(deep_cross, self.doubt)[1])
         return replace(belief, deep_cross=deep_cross, trust=trust)
 

@@ -62,7 +62,8 @@ class Context:
         """
         out = self.rows.copy()
         mine = out[rows]
-        reached = reached_by(law, position)
+        total = np.cumsum(law, axis=1)
+        reached = reached_by(law, position, total)
         surprise = logit(np.where(seen.observed, reached, 0.5 + 0.5 * reached))
         first = mine[:, 0] == 0.0
         mine[:, 0] += 1.0
@@ -74,7 +75,7 @@ class Context:
             mine[:, 5] = _group_means(seen.nodes, surprise)
             mine[:, 6] = surprise.mean()
             mine[:, 7] = 1.0 - seen.observed.mean()
-            mine[:, 8] = reached_by(law, np.broadcast_to(position.max(), position.shape))
+            mine[:, 8] = reached_by(law, np.broadcast_to(position.max(), position.shape), total)
         out[rows] = mine
         return Context(out)
 
@@ -120,11 +121,11 @@ def features(
     return out
 
 
-def reached_by(law: FloatArray, position: FloatArray) -> FloatArray:
-    """`(n,)` F(position) under each row's law, linear within a cell."""
+def reached_by(law: FloatArray, position: FloatArray, total: FloatArray | None = None) -> FloatArray:
+    """`(n,)` F(position) under each row's law, linear within a cell; `total` is the law added up, where known."""
     cell = position.astype(np.int64)
     rows = np.arange(len(law))
-    reached = np.cumsum(law, axis=1)
+    reached = np.cumsum(law, axis=1) if total is None else total
     before = np.where(cell > 0, reached[rows, np.maximum(cell - 1, 0)], 0.0)
     out: FloatArray = before + (position - cell) * law[rows, cell]
     return np.clip(out, 0.0, 1.0)
