@@ -15,9 +15,7 @@ from tailcut import names
 from tailcut.learning.tasks.base import Task
 from tailcut.learning.tasks.own import task_of
 from tailcut.learning.tasks.presets import TASKS
-
-pytest.register_assert_rewrite("tailcut.testing.tasks")
-from tailcut.testing.tasks import TaskSuite  # noqa: E402
+from tailcut.testing.tasks import TaskSuite
 
 
 def idx(array: NDArray[np.uint8]) -> bytes:

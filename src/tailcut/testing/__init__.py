@@ -1,4 +1,4 @@
-"""Conformance suites for rules, forecasters and clusters, for those who write their own.
+"""Conformance suites for rules, forecasters, clusters and tasks, for those who write their own.
 
 Subclass a suite in a test file and say which object it is about, in one fixture; pytest does the rest:
 
@@ -18,7 +18,7 @@ import pytest
 
 # Before they are imported, so that a failure shows what was compared.
 pytest.register_assert_rewrite(
-    *(f"{__name__}.{part}" for part in ("clusters", "forecasters", "forecasts", "rules"))
+    *(f"{__name__}.{part}" for part in ("clusters", "forecasters", "forecasts", "rules", "tasks"))
 )
 
 from tailcut.testing.clusters import ClusterSuite  # noqa: E402
