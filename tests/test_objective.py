@@ -107,11 +107,14 @@ def test_the_expected_value_against_brute_force(arrives: FloatArray, fading: flo
 def test_waiting_longer_never_lowers_the_expected_value(
     arrives: FloatArray, part: float, fading: float
 ) -> None:
-    """As time passes each worker's chance to be in grows: what is expected must not fall by more than its error."""
+    """As time passes each worker's chance to be in grows: what is expected falls by its error at most.
+
+    The true value grows, and what is found lies between 0.92 of it and all of it (the test above).
+    """
     gain = of(fading)
     later = arrives + part * (1.0 - arrives)
     sooner, then = (float(gain.expected(*moments(each))[0]) for each in (arrives, later))
-    assert then >= 0.97 * sooner
+    assert then >= 0.92 * sooner
 
 
 @settings(deadline=None, max_examples=300)

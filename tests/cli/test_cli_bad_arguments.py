@@ -14,7 +14,7 @@ Refused: TypeAlias = Callable[..., str]
 
 SMALL = ("--rounds", "20", "--seeds", "1")
 KNOWN = (
-    "Known: async, backup, bandit, batch-sync, bayes, bdsgd, deadline, drop-compute, elfving, empirical, regression, "
+    "Known: adasync, async, backup, bandit, batch-sync, bayes, bdsgd, deadline, drop-compute, elfving, empirical, regression, "
     "softsync, stale-sync"
 )
 
