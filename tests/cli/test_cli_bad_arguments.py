@@ -14,8 +14,8 @@ Refused: TypeAlias = Callable[..., str]
 
 SMALL = ("--rounds", "20", "--seeds", "1")
 KNOWN = (
-    "Known: adasync, async, backup, bandit, batch-sync, bayes, bdsgd, deadline, drop-compute, elfving, empirical, regression, "
-    "softsync, stale-sync"
+    "Known: adasync, async, backup, bandit, batch-sync, bayes, bdsgd, bounded-stale, dbw, deadline, drop-compute, "
+    "elfving, empirical, regression, softsync, stale-sync, stopping, trend, wait-all."
 )
 
 POLICIES = {
