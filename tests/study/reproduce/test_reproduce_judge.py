@@ -34,12 +34,20 @@ def test_more_can_be_better() -> None:
 
 def test_the_figure_names_both_and_counts_seeds() -> None:
     figure = compared(SECONDS, ("fast", [1.0, 2.0]), ("slow", [3.0, math.inf])).figure
-    assert figure == "fast 1.50 (2.00–1.00) s, slow never (never–3.00) s; fast better on 2 of 2 seeds"
+    assert (
+        figure
+        == "fast 1.50 (2.00–1.00) s, slow 3.00 (never–3.00) s on 1 of 2 seeds; fast better on 2 of 2 seeds"
+    )
 
 
 def test_the_worst_of_what_should_be_large_is_the_smallest() -> None:
     assert Measure(more=True, digits=0).told([1.0, 3.0]) == "2 (1–3)"
     assert Measure(digits=0).told([1.0, 3.0]) == "2 (3–1)"
+
+
+def test_who_never_arrives_is_said_to_never_arrive() -> None:
+    assert SECONDS.told([math.inf, math.inf]) == "never"
+    assert SECONDS.told([math.inf]) == "never"
 
 
 def test_seeds_must_be_the_same() -> None:

@@ -39,7 +39,7 @@ class ClaimsTable:
 
 def _table(finding: Finding, plain: bool) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, min_width=len("does not hold here"))
     table.add_column(overflow="fold")
     for claim in finding.claims:
         table.add_row(*_row(claim, plain))

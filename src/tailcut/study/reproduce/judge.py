@@ -42,17 +42,23 @@ class Measure:
         return f"{value:.{max(0, 2 - size)}f}"
 
     def told(self, values: Sequence[float]) -> str:
-        """Mean (worst–best).
+        """Mean (worst–best); of those that have a value at all.
 
         Example:
             >>> Measure("s").told([3.0, 1.0, 2.0])
             '2.00 (3.00–1.00) s'
+            >>> Measure("s").told([3.0, 1.0, float("inf")])
+            '2.00 (never–1.00) s on 2 of 3 seeds'
         """
+        reached = [value for value in values if math.isfinite(value)]
+        if not reached:
+            return self.never
         worst, best = (min(values), max(values)) if self.more else (max(values), min(values))
         unit = f" {self.unit}" if self.unit else ""
         if len(values) == 1:
             return f"{self.number(values[0])}{unit}"
-        return f"{self.number(mean(values))} ({self.number(worst)}–{self.number(best)}){unit}"
+        some = "" if len(reached) == len(values) else f" on {len(reached)} of {len(values)} seeds"
+        return f"{self.number(mean(reached))} ({self.number(worst)}–{self.number(best)}){unit}{some}"
 
     def better(self, ours: float, theirs: float) -> bool:
         """Whether one value is strictly better."""

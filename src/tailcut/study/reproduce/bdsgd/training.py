@@ -72,6 +72,7 @@ def _claims(contest: Contest, kept: Kept) -> tuple[Claim, ...]:
     final = compared(
         ACCURACY, (PUBLISHED, contest.finals(PUBLISHED, kept)), (SYNC, contest.finals(SYNC, kept))
     )
+    fixed = "Deciding during the round (bayes) reaches it sooner than the best fixed cutoff."
     return (
         sooner("bdsgd reaches the target sooner than waiting for all.", WHOSE, PUBLISHED, SYNC),
         sooner("bdsgd reaches it sooner than a fixed cutoff of 96 %.", WHOSE, PUBLISHED, "backup"),
@@ -98,4 +99,5 @@ def _claims(contest: Contest, kept: Kept) -> tuple[Claim, ...]:
         sooner(
             "Deciding during the round (bayes) reaches it sooner than bdsgd.", "tailcut", "bayes", PUBLISHED
         ),
+        sooner(fixed, "tailcut", "bayes", STATIC),
     )

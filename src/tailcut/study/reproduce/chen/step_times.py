@@ -109,7 +109,8 @@ class StepTimes(Experiment):
                 and all(one > -SLACK for one in saved)
                 and saved[0] > SLACK,
                 "saved per backup, in % of the step without: "
-                + ", ".join(f"{100 * one:.1f}" for one in saved[:6]),
+                + ", ".join(f"{100 * one:.1f}" for one in saved)
+                + f" (b up to {', '.join(map(str, self.backups[1:]))})",
                 WHOSE,
             ),
             Claim(
