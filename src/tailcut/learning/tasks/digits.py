@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,8 @@ from tailcut.learning.tasks.checks import between, whole
 from tailcut.learning.tasks.data import Dataset, DataTask
 from tailcut.learning.tasks.shares import Shares
 
+MISLABELLED = 1797
+"""Seed of the labels that are drawn at random: the same in every run."""
 EVERY = 5
 """One sample in so many is kept back."""
 
@@ -23,6 +26,7 @@ def digits(
     batch: int = 4,
     hidden: int = 64,
     goal: float = 0.95,
+    mislabelled: float = 0.0,
     skew: float = 0.0,
     of: int = 1,
     device: str = "cpu",
@@ -33,15 +37,27 @@ def digits(
         batch: samples in a worker's mini-batch.
         hidden: units of the net's hidden layer.
         goal: test accuracy at which a run has arrived.
+        mislabelled: share of the samples to learn from whose label is drawn at random. It makes gradients as noisy as
+            those of large data sets are, which these few clean images do not.
         skew: as in `Shares`; 1: each worker has digits of its own.
         of: workers that the data is split over.
         device: to train on.
     """
     whole("hidden", hidden)
     between("goal", goal, 0.0, 1.0)
-    data = digits_data().sorted().to(device)
+    between("mislabelled", mislabelled, 0.0, 1.0)
+    data = relabelled(digits_data(), mislabelled).sorted().to(device)
     make = partial(mlp, (64, hidden, 10))
     return DataTask(data, make, Target("accuracy", goal, "least"), batch, shares=Shares(skew, of))
+
+
+def relabelled(data: Dataset, share: float) -> Dataset:
+    """The same images to learn from, a share of them with labels drawn at random; those kept back stay as they are."""
+    draws = np.random.default_rng(MISLABELLED)
+    labels = data.labels.numpy().copy()
+    at_random = draws.random(len(labels)) < share
+    labels[at_random] = draws.integers(0, 10, len(labels))[at_random]
+    return replace(data, labels=torch.from_numpy(labels))
 
 
 def digits_data() -> Dataset:

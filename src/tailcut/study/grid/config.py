@@ -23,6 +23,7 @@ class Arm:
         rate_rule: `fixed`, `linear`, `sqrt` or `gain`; None for the one that goes with the policy's objective.
         rates: base learning rates to tune over; None for the study's.
         stale: weight of stale gradients, `plain` or `inverse`.
+        optimiser: None for the study's.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Arm:
     rate_rule: str | None = None
     rates: tuple[float, ...] | None = None
     stale: str = "plain"
+    optimiser: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,11 @@ class Setup:
         return looks_at_gradients(self.entrant)
 
     @property
+    def optimiser(self) -> str:
+        """The arm's, or the study's."""
+        return self.place.arm.optimiser or self.study.optimiser
+
+    @property
     def look(self) -> Look:
         """When to look at the net."""
         return Look(self.target, self.study.every * self.workers, beyond=self.study.beyond)
@@ -125,7 +130,7 @@ class Setup:
         return Recipe(
             rate,
             rule_of(self.rule, self.study.warm_up),
-            self.study.optimiser,
+            self.optimiser,
             self.study.clip,
             cast(Stale, self.place.arm.stale),
             average=self.study.average,
@@ -149,7 +154,7 @@ class Setup:
             policy=self.place.policy,
             rate_rule=self.rule,
             rate=rate,
-            optimiser=self.study.optimiser,
+            optimiser=self.optimiser,
             seed=self.place.seed,
             workers=self.workers,
             batch=self.batch,
