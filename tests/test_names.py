@@ -13,7 +13,7 @@ import pytest
 from tailcut import names
 from tailcut.clusters.presets import PRESETS
 from tailcut.errors import ParameterError, TableError, UnknownNameError
-from tailcut.policies import POLICIES
+from tailcut.policy_names import POLICIES
 from tailcut.rules import Backup
 from tailcut.study.compare import Setting, compare
 from tailcut.study.source import Recorded, Sampled, Source

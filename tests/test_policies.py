@@ -20,8 +20,8 @@ from tailcut.acceptance import (
 from tailcut.errors import ParameterError
 from tailcut.forecast import NoForecast, Normal, Recent, Trend
 from tailcut.names import entrant
-from tailcut.policies import POLICIES, NamedPolicy
 from tailcut.policy import Policy
+from tailcut.policy_names import POLICIES, NamedPolicy
 from tailcut.rules import (
     AdaSync,
     Ahead,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailcut.clusters.presets import PRESETS, Preset
 from tailcut.errors import ParameterError, UnknownNameError
-from tailcut.policies import POLICIES, NamedPolicy
+from tailcut.policy_names import POLICIES, NamedPolicy
 from tailcut.study.contest import Entrant
 from tailcut.study.source import Recorded, Sampled, Source
 from tailcut.traces import read_table

@@ -243,6 +243,21 @@ def test_averaged_weights_are_evaluated_and_the_others_trained() -> None:
     assert trainer.figures()["loss"] == pytest.approx(plain.figures()["loss"], rel=1e-12)
 
 
+def test_weights_are_averaged_over_as_many_samples_however_small_the_updates() -> None:
+    """Two equal halves of an update count together as much as the whole."""
+    whole, halves = (trainer_of(Recipe(1e-12, Fixed(), average=0.9), 8) for _ in range(2))
+    start = torch.zeros_like(whole.net.vector)
+    for trainer, count in ((whole, 8), (halves, 4)):
+        trainer.covered = 1e9
+        trainer.average = start.clone()
+        for update in closed(table_of("demo8", 8 // count * 3), backup(c=count)):
+            trainer.update(update)
+    assert whole.average is not None
+    assert halves.average is not None
+    torch.testing.assert_close(whole.average, halves.average, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(whole.average, (1 - 0.9**3) * whole.net.vector, rtol=1e-6, atol=1e-9)
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.floats(0.01, 10.0), st.integers(1, 100), st.floats(0.0, 1e6))
 def test_more_samples_never_make_a_smaller_step(base: float, samples: int, noise: float) -> None:

@@ -27,7 +27,8 @@ class Recipe:
         stale: weight of a gradient τ > 0 rounds old: 1, or 1/τ (SoftSync, 1511.05950).
         divide_by: the mean is over accepted samples, over accepted workers (each mini-batch counts the same, whole or
             not), or over all workers there are (absent ones count as zero, as in eager-SGD).
-        average: decay of the average of the weights that is evaluated, per update; 0 evaluates the weights themselves.
+        average: decay of the average of the weights that is evaluated, per full update's worth of samples; 0
+            evaluates the weights themselves.
 
     Example:
         >>> recipe = Recipe(rate=0.5, rule=Linear())

@@ -22,7 +22,7 @@ def arrays_of(trainer: Trainer) -> Arrays:
     """Parameters, their average, the optimiser's state, and what stale gradients need."""
     out: Arrays = {"vector": _numbers(trainer.net.vector), "updates": np.array([trainer.updates])}
     if trainer.average is not None:
-        out["average"] = _numbers(trainer.average)
+        out["average"], out["covered"] = _numbers(trainer.average), np.array([trainer.covered])
     for key, value in trainer.optimiser.state_dict()["state"].get(0, {}).items():
         if value is not None:
             out[f"optimiser.{key}"] = _numbers(torch.as_tensor(value))
@@ -40,7 +40,7 @@ def restore(trainer: Trainer, arrays: Arrays, measured: Sequence[Measured]) -> N
     with torch.no_grad():
         trainer.net.put(_tensor(arrays["vector"], like))
     if trainer.average is not None:
-        trainer.average = _tensor(arrays["average"], like)
+        trainer.average, trainer.covered = _tensor(arrays["average"], like), float(arrays["covered"][0])
     state = {key: torch.tensor(value) for key, value in _under("optimiser.", arrays).items()}
     if state:
         groups = trainer.optimiser.state_dict()["param_groups"]

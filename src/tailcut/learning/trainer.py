@@ -38,6 +38,7 @@ class Trainer:
     ) -> None:
         self.net = FlatNet(task.net(seed))
         self.updates = 0
+        self.covered = 0.0
         self.noise = Noise()
         self._task, self._recipe, self._keeps_work = task, recipe, keeps_work
         self._mini = Mini(task, batch, seed)
@@ -175,8 +176,10 @@ class Trainer:
         self.optimiser.step()
         self.updates += 1
         if self.average is not None:
-            # As if the average had begun with the first update.
-            decay = min(self._recipe.average, 1.0 - 1.0 / (self.updates + 1.0))
+            # By samples, so that many small updates are averaged as far back as few large ones; at first over all.
+            share = samples / self._full
+            self.covered += share
+            decay = min(self._recipe.average**share, 1.0 - share / (self.covered + 1.0))
             self.average.lerp_(self.net.vector, 1.0 - decay)
         return rate
 

@@ -12,6 +12,7 @@ from tailcut.study.grid.config import Arm, read_study
 from tailcut.study.grid.folder import Folder
 from tailcut.study.grid.grid import Grid
 from tailcut.study.grid.makers import Makers
+from tailcut.study.grid.setup import Place, Setup
 
 MAKERS = Makers(names.task, names.source, names.entrant)
 GOOD = """
@@ -126,3 +127,26 @@ def test_everything_is_looked_up_before_anything_is_run(
         grid.check()
     assert said in str(problem.value)
     assert not (tmp_path / "out").exists()
+
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "studies").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_can_be_carried_out(path: Path, tmp_path: Path) -> None:
+    study = read_study(path)
+    assert study.name == path.stem
+    if not any("folder=" in task for task in study.tasks):
+        Grid(study, MAKERS, Folder(tmp_path)).check()
+
+
+def test_an_arm_can_have_an_optimiser_of_its_own(tmp_path: Path) -> None:
+    text = GOOD.replace('policy = "wait-all"', 'policy = "wait-all"\noptimiser = "adam"')
+    study = read_study(written(tmp_path, text))
+    by_arm = {
+        arm.name: Setup.of(study, MAKERS, Place("digits", "demo8", arm, arm.policies[0], 0))
+        .recipe(0.1)
+        .optimiser
+        for arm in study.arms
+    }
+    assert by_arm == {"wait-all": "adam", "static": "momentum"}
