@@ -147,7 +147,7 @@ def test_what_looks_like_a_path_is_missed_as_a_file(tmp_path: Path, monkeypatch:
 PLUG_IN = '''
 from tailcut.clusters import Iid, LogNormal, Preset
 from tailcut.forecast import NoForecast
-from tailcut.policies import NamedPolicy
+from tailcut.policy_names import NamedPolicy
 from tailcut.policy import Policy
 from tailcut.rules import Backup
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from tailcut.clusters.presets import PRESETS
-from tailcut.policies import POLICIES
+from tailcut.policy_names import POLICIES
 from tailcut.study.compare import BOUNDS
 
 Cli: TypeAlias = Callable[..., Any]

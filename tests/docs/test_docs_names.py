@@ -16,7 +16,7 @@ from docs_markdown import PAGES, ROOT, blocks, name_of, prose, quoted
 
 import tailcut
 from tailcut import cli, events, names, traces
-from tailcut.policies import POLICIES
+from tailcut.policy_names import POLICIES
 from tailcut.report import as_json
 from tailcut.report.columns import COLUMNS
 from tailcut.study.compare import BOUNDS, Setting, compare

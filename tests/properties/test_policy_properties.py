@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tailcut.acceptance import SYNCHRONOUS, Acceptance
 from tailcut.clusters.presets import PRESETS
 from tailcut.engines.simulated import Run, replay
-from tailcut.policies import POLICIES
+from tailcut.policy_names import POLICIES
 from tailcut.policy import Policy
 from tailcut.table import Table
 

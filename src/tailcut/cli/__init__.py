@@ -18,6 +18,8 @@ from tailcut.cli import fit_command as fit_command
 from tailcut.cli import study_command as study_command
 from tailcut.cli import report_command as report_command
 from tailcut.cli import reproduce_command as reproduce_command
+from tailcut.cli import launch_command as launch_command
+from tailcut.cli import controller_command as controller_command
 from tailcut.cli import pretrain_command as pretrain_command
 from tailcut.cli import list_commands as list_commands
 from tailcut.cli import table_command as table_command

@@ -1,0 +1,55 @@
+"""`tailcut controller`: the process that decides when rounds of a live training close."""
+
+from __future__ import annotations
+
+import select
+import sys
+from typing import Annotated
+
+import typer
+
+from tailcut import names
+from tailcut.cli.entry import app
+from tailcut.errors import ParameterError
+
+
+@app.command("controller", hidden=True)
+def controller_command(
+    workers: Annotated[int, typer.Option(help="How many take part.")],
+    policy: Annotated[str, typer.Option(help="Decides when rounds close.")] = "bayes",
+    rate: Annotated[str, typer.Option(help="Learning-rate rule: fixed or linear.")] = "linear",
+    late: Annotated[str, typer.Option(help="What late workers do: finish or abandon.")] = "finish",
+    address: Annotated[str, typer.Option(help="To listen on; port 0 for any.")] = "tcp://127.0.0.1:0",
+    total: Annotated[int | None, typer.Option(help="Version at which the run ends.")] = None,
+    max_wait: Annotated[float, typer.Option(help="Seconds of silence to bear.")] = 300.0,
+) -> None:
+    """Be the controller of one live training; workers start it themselves. Ends with its standard input."""
+    from tailcut.engines.live.controller.hub import Hub
+    from tailcut.engines.live.controller.serve import serve
+    from tailcut.learning.rates import RATES
+    from tailcut.round import Rounds
+
+    if rate not in ("fixed", "linear", "sqrt"):
+        raise ParameterError(f"rate must be fixed, linear or sqrt, but got {rate!r}.")
+    if late not in ("finish", "abandon"):
+        raise ParameterError(f"late must be 'finish' or 'abandon', but got {late!r}.")
+    entrant = names.entrant(policy)
+    rounds = Rounds(entrant.policy, entrant.acceptance, late_finish=late == "finish")
+    hub = Hub(rounds, workers, rate=RATES[rate], total=total)
+    served = serve(hub, address, _announce, _orphaned, max_wait, say=_say)
+    if served.why is not None:
+        _say(served.why)
+
+
+def _announce(address: str) -> None:
+    print(address, flush=True)
+
+
+def _say(sentence: str) -> None:
+    print(f"tailcut: {sentence}", file=sys.stderr, flush=True)
+
+
+def _orphaned() -> bool:
+    """Whether whoever started this process is gone: then nobody holds the other end of its input."""
+    readable, _, _ = select.select([sys.stdin], [], [], 0)
+    return bool(readable) and not sys.stdin.read(1)

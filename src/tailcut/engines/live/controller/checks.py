@@ -1,0 +1,37 @@
+"""What cannot be: parameters of a run, and arrivals."""
+
+from __future__ import annotations
+
+from tailcut.acceptance import SYNCHRONOUS
+from tailcut.engines.live.messages import Arrived
+from tailcut.errors import ParameterError
+from tailcut.round import Rounds
+
+
+def check_parameters(rounds: Rounds, workers: int, total: int | None, min_workers: int) -> None:
+    """Refuse a run that cannot be.
+
+    Raises:
+        ParameterError: says which parameter it is.
+    """
+    if workers < 1:
+        raise ParameterError(f"A run needs at least 1 worker, but got workers={workers}.")
+    if not 1 <= min_workers <= workers:
+        raise ParameterError(f"min_workers must be from 1 to {workers}, but got {min_workers}.")
+    if total is not None and total < 0:
+        raise ParameterError(f"total must be 0 or more, but got {total}. Leave it out for no end.")
+    if rounds.acceptance != SYNCHRONOUS:
+        raise ParameterError(
+            f"Live training is synchronous, but the policy asks for {rounds.acceptance}. "
+            "Simulate it, or choose another."
+        )
+
+
+def impossible(message: Arrived) -> str | None:
+    """Why an arrival cannot be counted, as a sentence; None if it can."""
+    if message.samples >= 0 and 0.0 <= message.share <= 1.0:
+        return None
+    return (
+        f"Worker {message.worker} arrived with samples={message.samples} and share={message.share}. "
+        "Samples must be 0 or more and the share of the mini-batch from 0 to 1."
+    )

@@ -1,0 +1,267 @@
+"""The controller without socket or clock: messages of workers in, messages to workers out.
+
+    roll call ─▶ New ─▶ Arrived … ─▶ Close ─▶ Applied ─▶ (Go) Arrived … ─▶ Over
+
+It translates between the messages of the live engine and the events and commands of `tailcut.round`, and decides
+nothing that the rounds decide. What nobody can mend is told to all as `Refused`, with a sentence, and ends the run.
+
+A run ends in two steps. `Over` to a worker that is still in its loop says: leave it, at that version. When all have
+said `Bye` everybody gets `Over` again: nobody needs anything of anybody any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+from tailcut import events
+from tailcut.engines.live.controller.checks import check_parameters, impossible
+from tailcut.engines.live.controller.orders import Answers, Orders, lost
+from tailcut.engines.live.controller.places import Doing, Places
+from tailcut.engines.live.controller.roll_call import RollCall
+from tailcut.engines.live.controller.scale import Scale
+from tailcut.engines.live.controller.silence import silent, standstill, unheard
+from tailcut.engines.live.messages import (
+    Applied,
+    Arrived,
+    Bye,
+    FromWorker,
+    Hello,
+    New,
+    Over,
+    Refused,
+    State,
+)
+from tailcut.learning.rates import Fixed, RateRule
+from tailcut.round import Rounds
+from tailcut.types import RoundRecord, Seconds, WorkerId
+
+SENDER: WorkerId = -1
+"""Stands for whoever sent the message that is answered, whatever place it claims."""
+
+
+def ignore(_: object) -> None:
+    """Take no notice."""
+
+
+@final
+class Hub:
+    """The controller of one run.
+
+    Args:
+        rounds: the state machine, with its policy; no round of it is open yet.
+        workers: how many take part.
+        term: how often a controller was started for this run.
+        rate: learning-rate rule; workers are told a multiple of their own rate. By default always 1.
+        total: version at which the run ends; None for when all workers have left.
+        min_workers: the run ends when fewer are left.
+        records: is told every closed round, in `think`, when nobody waits for it.
+        settled: is told what became of gradients that were pending at their close, likewise.
+
+    Attributes:
+        version: of the newest parameters.
+        places: what every worker does.
+        why: the reason why the run failed, as a sentence; None as long as it did not.
+        ignored: how many messages were of another term or epoch, or came from one who has left.
+    """
+
+    def __init__(
+        self,
+        rounds: Rounds,
+        workers: int,
+        *,
+        term: int = 1,
+        rate: RateRule | None = None,
+        total: int | None = None,
+        min_workers: int = 1,
+        records: Callable[[RoundRecord], None] = ignore,
+        settled: Callable[[events.Settle], None] = ignore,
+    ) -> None:
+        check_parameters(rounds, workers, total, min_workers)
+        self.version, self.ignored = 0, 0
+        self.why: str | None = None
+        self.places = Places()
+        self._roll = RollCall(workers, term)
+        self._orders = Orders(rounds, self.places, Scale(rate or Fixed(), workers), term)
+        self._total, self._min = total, min_workers
+        self._records, self._settled = records, settled
+        self._all_left = False
+        self._new: New
+        self._began: Seconds | None = None
+
+    @property
+    def term(self) -> int:
+        """How often a controller was started for this run."""
+        return self._orders.term
+
+    @property
+    def epoch(self) -> int:
+        """Of the membership; 0 until the run has begun."""
+        return self._orders.epoch
+
+    @property
+    def wake_at(self) -> Seconds | None:
+        """The clock's seconds at which to call `tick`; None for never."""
+        return self._orders.wake_at
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody has to be told anything any more: all have left, or have been told why the run failed."""
+        return self._all_left or (self.why is not None and self._roll.complete)
+
+    # -- in -----------------------------------------------------------------------------------------------------
+
+    def handle(self, message: FromWorker, now: Seconds) -> Answers:
+        """Take one message; say what to answer. One of another term or epoch changes nothing."""
+        now = self._clock(now)
+        if isinstance(message, Hello):
+            return self._hello(message, now)
+        if not self._is_current(message):
+            return self._ignore()
+        if message.worker not in self.places:
+            return [(SENDER, self._refused(f"Worker {message.worker} has not said Hello to this run."))]
+        place = self.places[message.worker]
+        if place.doing is Doing.LEFT:
+            return self._ignore()
+        place.heard = now
+        match message:
+            case Arrived():
+                return self._arrived(message, now)
+            case Applied():
+                return self._applied(message, now)
+            case Bye():
+                return self._bye(message, now)
+            case State():
+                return self._ignore()
+
+    def tick(self, now: Seconds) -> Answers:
+        """Time has come to `now`."""
+        return self._sound(self._orders.tick(self._clock(now)))
+
+    def think(self) -> Answers:
+        """Do what nobody waits for: learn, forecast, tell of closed rounds. To be called when all answers are sent."""
+        answers = self._sound(self._orders.think())
+        for one in self._orders.take_untold():
+            if isinstance(one, RoundRecord):
+                self._records(one)
+            else:
+                self._settled(one)
+        return answers
+
+    def fail(self, why: str) -> Answers:
+        """End the run, once; `why` is a sentence for users."""
+        if self.why is not None:
+            return []
+        self.why, self._orders.ended = why, True
+        return [(worker, self._refused(self.why)) for worker in self.places.there]
+
+    # -- silence ------------------------------------------------------------------------------------------------
+
+    def silence(self, now: Seconds, max_wait: Seconds) -> dict[WorkerId, str]:
+        """A sentence on each worker that should have said something in the last `max_wait` seconds."""
+        if self.epoch > 0:
+            return silent(self.places, now, max_wait)
+        passed = now - (now if self._began is None else self._began)
+        return unheard(self._roll.missing, passed) if passed >= max_wait else {}
+
+    def standstill(self, now: Seconds, max_wait: Seconds) -> str | None:
+        """Why nothing moves, where somebody waits and nobody has said anything for `max_wait` seconds; or None."""
+        waiting = self.places.waiting
+        awaited = bool(waiting) or self.epoch == 0 or self._orders.ended
+        quiet = now - max(self.places.last_heard, now if self._began is None else self._began)
+        if self.over or not awaited or quiet < max_wait:
+            return None
+        return standstill(quiet, waiting, list(self.silence(now, max_wait).values()), max_wait)
+
+    # -- messages, one by one -----------------------------------------------------------------------------------
+
+    def _hello(self, hello: Hello, now: Seconds) -> Answers:
+        no_place = self._roll.no_place(hello, self.places.left)
+        if no_place is not None:
+            return [(SENDER, self._refused(no_place))]
+        if self.epoch > 0:
+            # The same process says it twice: perhaps over a new connection, and without having got its answer.
+            return [(hello.worker, self._new)] if self.places[hello.worker].is_fresh else self._ignore()
+        self._roll.add(hello)
+        self.places.take(hello, now)
+        if self.why is not None:
+            return [(hello.worker, self._refused(self.why))]
+        differs = self._roll.other_number(hello) or (self._roll.difference() if self._roll.complete else None)
+        if differs is not None:
+            return self.fail(differs)
+        return self._begin(now) if self._roll.complete else []
+
+    def _begin(self, now: Seconds) -> Answers:
+        """Everybody is there and alike: the first epoch."""
+        newest, hellos = self._roll.newest(), self._roll.hellos
+        self._orders.epoch, self.version = 1, newest.version
+        members, addresses = zip(*((hello.worker, hello.address) for hello in hellos), strict=True)
+        self._new = New(self.term, self.epoch, members, addresses, newest.version, newest.worker)
+        self._orders.enlist({hello.worker: hello.node for hello in hellos}, newest.version, now)
+        return [*((worker, self._new) for worker in members), *self._go_on(now)]
+
+    def _arrived(self, message: Arrived, now: Seconds) -> Answers:
+        why = impossible(message)
+        if why is not None:
+            return [(SENDER, self._refused(why))]
+        return self._sound(self._orders.arrived(message, now))
+
+    def _applied(self, message: Applied, now: Seconds) -> Answers:
+        drift = self._orders.reports.drift(message)
+        if drift is not None:
+            return self.fail(drift)
+        self.places[message.worker].made(message.version)
+        if not self._orders.reports.take(message):
+            return []
+        self.version = message.version
+        return self._go_on(now)
+
+    def _go_on(self, now: Seconds) -> Answers:
+        """Parameters are out: the next round opens, unless the run is over."""
+        if self._total is not None and self.version >= self._total:
+            return self._end()
+        return self._sound(self._orders.tell(events.Applied(now, self.version)))
+
+    def _bye(self, message: Bye, now: Seconds) -> Answers:
+        self.places.leave(message.worker, message.version)
+        if self.epoch == 0:
+            return self.fail(f"Worker {message.worker} left before the run began. Start all workers again.")
+        answers = self._orders.tell(events.Left(now, message.worker))
+        never_made = self._orders.reports.leave(message.worker)
+        if not self.places.there:
+            self._all_left = True
+            return self._end(self.places.all)
+        if never_made is not None:
+            return self.fail(lost(never_made))
+        few = len(self.places.there) < self._min and not self._orders.ended
+        return self._sound([*answers, *self._end()] if few else answers)
+
+    def _end(self, told: list[WorkerId] | None = None) -> Answers:
+        """The run is over; by default those who are there are told."""
+        self._orders.ended = True
+        over = Over(self.term, self.epoch, self.version)
+        return [(worker, over) for worker in (self.places.there if told is None else told)]
+
+    # -- small things -------------------------------------------------------------------------------------------
+
+    def _sound(self, answers: Answers) -> Answers:
+        """The answers, unless the rounds cannot go on."""
+        return answers if self._orders.why is None else self.fail(self._orders.why)
+
+    def _ignore(self) -> Answers:
+        self.ignored += 1
+        return []
+
+    def _clock(self, now: Seconds) -> Seconds:
+        """Time never runs backwards."""
+        self._began = now if self._began is None else self._began
+        return max(now, self._orders.now)
+
+    def _is_current(self, message: Arrived | Applied | Bye | State) -> bool:
+        if isinstance(message, Bye):
+            # Leaving is true in whatever epoch it was said.
+            return message.term <= self.term and message.epoch <= self.epoch
+        return (message.term, message.epoch) == (self.term, self.epoch)
+
+    def _refused(self, why: str) -> Refused:
+        return Refused(self.term, self.epoch, why)

@@ -1,0 +1,47 @@
+"""Which connection is which worker's: nobody speaks for another."""
+
+from __future__ import annotations
+
+from typing import final
+
+from tailcut.engines.live.messages import Applied, Arrived, Bye, State
+from tailcut.types import WorkerId
+
+
+@final
+class Peers:
+    """Connections by worker, as they said Hello."""
+
+    def __init__(self) -> None:
+        self._worker: dict[bytes, WorkerId] = {}
+        self._peer: dict[WorkerId, bytes] = {}
+
+    def bind(self, peer: bytes, worker: WorkerId) -> None:
+        """A worker's Hello was heard on this connection; an older one of the same worker counts no more."""
+        self.forget(peer)
+        old = self._peer.get(worker)
+        if old is not None:
+            self.forget(old)
+        self._worker[peer], self._peer[worker] = worker, peer
+
+    def forget(self, peer: bytes) -> None:
+        """Whatever comes from this connection is a stranger's."""
+        worker = self._worker.pop(peer, None)
+        if worker is not None:
+            del self._peer[worker]
+
+    def of(self, worker: WorkerId) -> bytes | None:
+        """The connection of a worker; None if it has none."""
+        return self._peer.get(worker)
+
+    def pretends(self, peer: bytes, message: Arrived | Applied | Bye | State) -> str | None:
+        """Why a message on this connection is not its worker's, as a sentence; None if it is."""
+        worker = self._worker.get(peer)
+        if worker == message.worker:
+            return None
+        who = (
+            "a connection that has not said Hello" if worker is None else f"the connection of worker {worker}"
+        )
+        return (
+            f"A message of worker {message.worker} came over {who}. Say Hello first, and speak for yourself."
+        )

@@ -1,0 +1,129 @@
+"""What every worker of a run does, as far as the controller was told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import final
+
+from tailcut.engines.live.messages import Hello
+from tailcut.types import Seconds, WorkerId
+
+
+class Doing(Enum):
+    """What a worker does; `{}` is the version it is at, or goes to."""
+
+    STARTS = "waiting for the run to begin"
+    COMPUTES = "computing at version {}"
+    WAITS = "waiting in step() with its gradient of version {}"
+    REDUCES = "reducing gradients with others, to version {}"
+    DROPS = "told to drop what it computed at version {}"
+    LEFT = "gone, at version {}"
+
+
+@dataclass(slots=True)
+class Place:
+    """One worker.
+
+    Attributes:
+        hello: what it said of itself.
+        heard: the clock's seconds of its last message.
+        doing: what it does, at `version`.
+        version: see `Doing`.
+        arrivals: how often it came to `step()`.
+    """
+
+    hello: Hello
+    heard: Seconds
+    doing: Doing = Doing.STARTS
+    version: int = 0
+    arrivals: int = 0
+
+    def now_does(self, doing: Doing, version: int) -> None:
+        """It does something else from here on."""
+        self.doing, self.version = doing, version
+
+    @property
+    def is_next(self) -> bool:
+        """Whether it is the worker's turn to say something."""
+        return self.doing in (Doing.COMPUTES, Doing.REDUCES, Doing.DROPS)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it has done nothing since the run began."""
+        return self.doing is Doing.COMPUTES and self.arrivals == 0
+
+    def made(self, version: int) -> None:
+        """It reports an update: if that is the one it was to make, it computes from there."""
+        if self.doing is Doing.REDUCES and self.version == version:
+            self.doing = Doing.COMPUTES
+
+    def __str__(self) -> str:
+        """Who it is and what it does, in words."""
+        who = f"worker {self.hello.worker} (process {self.hello.process} on {self.hello.host})"
+        never = "" if self.arrivals else "; it has not called step() yet"
+        return f"{who}, {self.doing.value.format(self.version)}{never}"
+
+
+@final
+@dataclass(slots=True)
+class Places:
+    """All workers that ever said Hello and were not refused."""
+
+    _all: dict[WorkerId, Place] = field(default_factory=dict)
+    _there: list[WorkerId] = field(default_factory=list)
+
+    def __contains__(self, worker: WorkerId) -> bool:
+        return worker in self._all
+
+    def __getitem__(self, worker: WorkerId) -> Place:
+        return self._all[worker]
+
+    @property
+    def all(self) -> list[WorkerId]:
+        """Everybody, those who left too; increasing."""
+        return sorted(self._all)
+
+    @property
+    def there(self) -> list[WorkerId]:
+        """Who has not left; increasing."""
+        return self._there
+
+    @property
+    def left(self) -> set[WorkerId]:
+        """Who has."""
+        return self._all.keys() - self._there
+
+    @property
+    def waiting(self) -> list[WorkerId]:
+        """Who waits in `step()` for an answer."""
+        return [worker for worker in self._there if self._all[worker].doing is Doing.WAITS]
+
+    def take(self, hello: Hello, now: Seconds) -> None:
+        """A worker is there, or says so again."""
+        known = self._all.get(hello.worker)
+        if known is None:
+            self._all[hello.worker] = Place(hello, now, version=hello.version)
+            self._there = sorted((*self._there, hello.worker))
+        else:
+            known.heard = now
+
+    def leave(self, worker: WorkerId, version: int) -> None:
+        """A worker is gone."""
+        self._all[worker].now_does(Doing.LEFT, version)
+        self._there = [other for other in self._there if other != worker]
+
+    def arrive(self, worker: WorkerId, version: int) -> bool:
+        """A worker has come to `step()`; whether that was its next thing to do."""
+        place = self._all[worker]
+        if place.version != version or place.doing not in (Doing.COMPUTES, Doing.REDUCES):
+            return False
+        place.now_does(Doing.WAITS, version)
+        place.arrivals += 1
+        return True
+
+    @property
+    def last_heard(self) -> Seconds:
+        """When anybody said anything; long ago if nobody ever did."""
+        return max((place.heard for place in self._all.values()), default=-math.inf)

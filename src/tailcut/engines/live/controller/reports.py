@@ -1,0 +1,67 @@
+"""Who has still to report which update, and whether all made the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+from tailcut.engines.live.messages import Applied
+from tailcut.types import WorkerId
+
+
+@dataclass(slots=True)
+class _Update:
+    """One that is being made; `first` is the first report of it."""
+
+    awaited: set[WorkerId]
+    first: Applied | None = None
+
+
+@final
+class Reports:
+    """Updates by the version they make, each kept until every worker that it was made of has reported it or left."""
+
+    def __init__(self) -> None:
+        self._updates: dict[int, _Update] = {}
+
+    def __len__(self) -> int:
+        return len(self._updates)
+
+    def expect(self, version: int, accepted: Iterable[WorkerId]) -> None:
+        """These workers are about to make `version`."""
+        self._updates[version] = _Update(set(accepted))
+
+    def take(self, report: Applied) -> bool:
+        """A report has come; whether it is the first of its version by one whose report was awaited."""
+        update = self._updates.get(report.version)
+        if update is None or report.worker not in update.awaited:
+            return False
+        is_first, update.first = update.first is None, update.first or report
+        self._drop(report.version, update, report.worker)
+        return is_first
+
+    def drift(self, report: Applied) -> str | None:
+        """Why the run cannot go on after this report; None if it agrees with what is known."""
+        update = self._updates.get(report.version)
+        known = None if update is None else update.first
+        if known is None or known.chain == report.chain:
+            return None
+        return (
+            f"Workers {known.worker} and {report.worker} came to version {report.version} by different updates: "
+            "their nets are no longer the same. Resume from a checkpoint, and please report this."
+        )
+
+    def leave(self, worker: WorkerId) -> int | None:
+        """A worker is gone; the version that nobody can make any more without it, None if there is no such."""
+        lost = None
+        for version, update in list(self._updates.items()):
+            self._drop(version, update, worker)
+            if not update.awaited and update.first is None:
+                lost = version
+        return lost
+
+    def _drop(self, version: int, update: _Update, worker: WorkerId) -> None:
+        update.awaited.discard(worker)
+        if not update.awaited:
+            del self._updates[version]

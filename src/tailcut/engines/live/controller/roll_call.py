@@ -1,0 +1,130 @@
+"""The roll call before a run: every worker says Hello once, and all must be alike, or replicas would drift apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import final
+
+from tailcut.engines.live.controller.words import short, workers
+from tailcut.engines.live.messages import Hello
+from tailcut.types import WorkerId
+
+MUST_AGREE: dict[str, Callable[[Hello], str]] = {
+    "the torch version": lambda hello: hello.alike.torch,
+    "the machine": lambda hello: hello.alike.machine,
+    "the optimiser": lambda hello: hello.alike.optimiser,
+    "names, shapes or types of the parameters (as a digest)": lambda hello: hello.alike.parameters,
+    "the settings": lambda hello: hello.alike.settings,
+}
+"""What is compared, and where a Hello says it."""
+
+
+@final
+class RollCall:
+    """Who has said Hello.
+
+    Args:
+        workers: how many there will be.
+        term: of the controller.
+    """
+
+    def __init__(self, workers: int, term: int) -> None:
+        self._workers, self._term = workers, term
+        self._hellos: dict[WorkerId, Hello] = {}
+
+    def __contains__(self, worker: WorkerId) -> bool:
+        return worker in self._hellos
+
+    @property
+    def complete(self) -> bool:
+        """Whether everybody has said Hello."""
+        return len(self._hellos) == self._workers
+
+    @property
+    def missing(self) -> list[WorkerId]:
+        """Who has not."""
+        return [worker for worker in range(self._workers) if worker not in self._hellos]
+
+    @property
+    def hellos(self) -> list[Hello]:
+        """In the order of the workers."""
+        return [self._hellos[worker] for worker in sorted(self._hellos)]
+
+    def add(self, hello: Hello) -> None:
+        """A worker is there, or says so again."""
+        self._hellos[hello.worker] = hello
+
+    def no_place(self, hello: Hello, left: Collection[WorkerId] = ()) -> str | None:
+        """Why a worker cannot have the place it claims; None if it can.
+
+        Args:
+            hello: of the worker.
+            left: those who said Hello before and are gone.
+        """
+        if hello.term > self._term:
+            return f"This controller, of term {self._term}, was replaced by one of term {hello.term}: talk to that one."
+        if not 0 <= hello.worker < self._workers:
+            return (
+                f"A worker claims place {hello.worker}, but places go from 0 to {self._workers - 1}. "
+                "Start as many workers as the controller was told of, numbered from 0."
+            )
+        there = self._hellos.get(hello.worker)
+        if there is not None and _whereabouts(there) != _whereabouts(hello):
+            if hello.worker in left:
+                return f"Worker {hello.worker} cannot join: the run is under way. Start all workers together."
+            return (
+                f"Place {hello.worker} is taken by process {there.process} on {there.host}, "
+                f"but process {hello.process} on {hello.host} claims it too. Give every worker its own number."
+            )
+        return None
+
+    def other_number(self, hello: Hello) -> str | None:
+        """Why a worker that was told another number of workers cannot take part; None if it was told the same."""
+        if hello.workers == self._workers:
+            return None
+        return (
+            f"Worker {hello.worker} was told of {hello.workers} workers, the controller of {self._workers}. "
+            "Give all the same number."
+        )
+
+    def difference(self) -> str | None:
+        """In what those who are there differ, as a sentence; None if they are alike."""
+        differing = [
+            f"{what}: {_by_value(self.hellos, value)}"
+            for what, value in MUST_AGREE.items()
+            if len({value(hello) for hello in self.hellos}) > 1
+        ]
+        if differing:
+            return (
+                f"The workers do not agree on {'; and on '.join(differing)}. Start all of them with the same."
+            )
+        return self._other_history()
+
+    def _other_history(self) -> str | None:
+        """Who has made other updates than somebody else with as many."""
+        first: dict[int, Hello] = {}
+        for hello in self.hellos:
+            known = first.setdefault(hello.version, hello)
+            if known.chain != hello.chain:
+                return (
+                    f"Workers {known.worker} and {hello.worker} are both at version {hello.version} but not by "
+                    "the same updates. Start all of them from one checkpoint."
+                )
+        return None
+
+    def newest(self) -> Hello:
+        """The first of those with the most updates."""
+        return max(self.hellos, key=lambda hello: hello.version)
+
+
+def _whereabouts(hello: Hello) -> tuple[str, int, str]:
+    """What tells two processes apart."""
+    return hello.host, hello.process, hello.address
+
+
+def _by_value(hellos: Iterable[Hello], value: Callable[[Hello], str]) -> str:
+    """Which workers have which value."""
+    having: dict[str, list[WorkerId]] = {}
+    for hello in hellos:
+        having.setdefault(value(hello), []).append(hello.worker)
+    return ", ".join(f"{short(each)!r} at {workers(who)}" for each, who in having.items())

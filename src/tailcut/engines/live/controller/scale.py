@@ -1,0 +1,47 @@
+"""What the learning rate of an update is multiplied by, given how many samples went into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+from tailcut.engines.live.messages import Arrived
+from tailcut.learning.rates import Behind, RateRule
+from tailcut.types import WorkerId
+
+
+@final
+class Scale:
+    """A learning-rate rule at work.
+
+    Samples of a full update are those of all workers the run began with, each with the mini-batch it had last. One
+    that was never heard of counts as the mean of the others.
+
+    Args:
+        rule: from accepted samples to a rate.
+        workers: that the run began with.
+    """
+
+    def __init__(self, rule: RateRule, workers: int) -> None:
+        self._rule = rule
+        self._workers = workers
+        self._samples: dict[WorkerId, int] = {}
+        self._batch: dict[WorkerId, float] = {}
+
+    def arrived(self, message: Arrived) -> None:
+        """A gradient is in."""
+        self._samples[message.worker] = message.samples
+        if message.share > 0.0:
+            self._batch[message.worker] = message.samples / message.share
+
+    def of(self, version: int, accepted: Sequence[WorkerId]) -> float:
+        """The multiple for the update that follows `version`, made of the last gradients of these workers."""
+        samples = sum(self._samples[worker] for worker in accepted)
+        return self._rule.rate(1.0, Behind(version, samples, self._full(samples), noise=None))
+
+    def _full(self, samples: int) -> int:
+        if not self._batch:
+            return max(samples, 1)
+        mean = sum(self._batch.values()) / len(self._batch)
+        unknown = self._workers - len(self._batch)
+        return max(round(sum(self._batch.values()) + unknown * mean), samples, 1)

@@ -1,0 +1,32 @@
+"""The data plane of the live engine: gradients are added up among the accepted workers; who is late pulls the updates.
+
+FlatBuffer.pack ─▶ stamp(Close) ─▶ reduce (accepted only) ─▶ Update.made ─▶ UpdateLog ─▶ FlatBuffer.unpack
+                                                                               └─ UpdateServer ─▶ Puller (late)
+"""
+
+from tailcut.engines.live.data.buffer import FlatBuffer, Layout
+from tailcut.engines.live.data.log import UpdateLog
+from tailcut.engines.live.data.pulling import Puller, PullError, Wanted
+from tailcut.engines.live.data.ring import Group, ReduceError, mesh, reduce
+from tailcut.engines.live.data.serving import UpdateServer
+from tailcut.engines.live.data.trailer import TrailerError
+from tailcut.engines.live.data.updates import START, Update, UpdateError, link
+
+__all__ = [
+    "START",
+    "FlatBuffer",
+    "Group",
+    "Layout",
+    "PullError",
+    "Puller",
+    "ReduceError",
+    "TrailerError",
+    "Update",
+    "UpdateError",
+    "UpdateLog",
+    "UpdateServer",
+    "Wanted",
+    "link",
+    "mesh",
+    "reduce",
+]

@@ -1,0 +1,101 @@
+"""What of a net takes part in an update: its trainable parameters, and the floating buffers that are saved with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from tailcut.errors import ParameterError
+
+Named: TypeAlias = list[tuple[str, nn.Parameter]]
+
+
+def parameters(module: nn.Module) -> tuple[Named, Named]:
+    """Trainable and frozen parameters, each once, in the net's order."""
+    named = list(module.named_parameters())
+    _refuse(named)
+    trained = [(name, each) for name, each in named if each.requires_grad]
+    frozen = [(name, each) for name, each in named if not each.requires_grad]
+    return trained, frozen
+
+
+def averaged(module: nn.Module) -> list[Place]:
+    """Where the buffers to average are, each once. Counters, and what is not saved, stay each worker's own."""
+    seen: set[int] = set()
+    found: list[Place] = []
+    for owner in module.modules():
+        for name, buffer in owner._buffers.items():
+            if buffer is None or id(buffer) in seen or name in owner._non_persistent_buffers_set:
+                continue
+            seen.add(id(buffer))
+            _refuse_lazy(name, buffer)
+            if buffer.is_floating_point():
+                found.append(Place(owner, name, buffer.shape))
+    return found
+
+
+def refuse_gradients(trained: Named, frozen: Named) -> None:
+    """An error for gradients that cannot be averaged, or that would be applied without being averaged."""
+    for name, parameter in trained:
+        if parameter.grad is not None and parameter.grad.layout != torch.strided:
+            raise ParameterError(f"The gradient of {name!r} is sparse. Make its layer with sparse=False.")
+    for name, parameter in frozen:
+        if parameter.grad is not None:
+            raise ParameterError(
+                f"Parameter {name!r} has a gradient, but was frozen when the optimiser was wrapped, so it is not "
+                "averaged. Unfreeze it before that, or set its grad to None."
+            )
+
+
+def widest(tensors: Iterable[Tensor]) -> torch.dtype:
+    """Single precision, or what is wider among the tensors."""
+    found = torch.float32
+    for each in tensors:
+        found = torch.promote_types(found, each.dtype)
+    return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a buffer hangs: modules may put another tensor there at every pass."""
+
+    owner: nn.Module
+    name: str
+    shape: torch.Size
+
+    @property
+    def buffer(self) -> Tensor:
+        """The tensor that hangs there now."""
+        found = self.owner._buffers.get(self.name)
+        if found is None or found.shape != self.shape:
+            now = "gone" if found is None else f"of shape {tuple(found.shape)}"
+            raise ParameterError(
+                f"Buffer {self.name!r} of {type(self.owner).__name__} had shape {tuple(self.shape)} when the optimiser "
+                f"was wrapped and is now {now}. Register it with persistent=False if it is a cache."
+            )
+        return found
+
+
+def _refuse(named: Named) -> None:
+    for name, parameter in named:
+        _refuse_lazy(name, parameter)
+        if parameter.requires_grad and not parameter.is_floating_point():
+            raise ParameterError(
+                f"Parameter {name!r} is {parameter.dtype}; only real floating parameters can be averaged. "
+                "Store it as its real and imaginary part."
+            )
+    if not any(parameter.requires_grad for _, parameter in named):
+        raise ParameterError(
+            "The net has no trainable parameter. Unfreeze some before wrapping the optimiser."
+        )
+
+
+def _refuse_lazy(name: str, tensor: Tensor) -> None:
+    if is_lazy(tensor):
+        raise ParameterError(f"{name!r} of the net has no shape yet. Pass one batch through it first.")

@@ -1,0 +1,219 @@
+"""Fetching updates a worker has missed from any worker that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from time import monotonic, sleep
+from types import TracebackType
+from typing import final
+
+import torch
+import zmq
+
+from tailcut.engines.live.data.pool import Pool
+from tailcut.engines.live.data.updates import MOST_HEAD, Update, UpdateError, read
+from tailcut.engines.live.messages import NotYet, Pull
+from tailcut.engines.live.wire import BETWEEN_WORKERS, WireError, encode
+from tailcut.errors import TailcutError
+from tailcut.types import Seconds
+
+REACH: Seconds = 1.0
+"""To connect to a holder."""
+PAUSE: Seconds = 0.01
+"""Before all holders are asked again."""
+
+
+class PullError(TailcutError):
+    """No holder gave an update that is needed."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which updates to fetch, and what they must follow.
+
+    Attributes:
+        versions: of the rounds, in order.
+        chain: of this worker's log, before the first of them.
+        term: of the controller this worker knows.
+        epoch: that it is in.
+    """
+
+    versions: range
+    chain: bytes
+    term: int
+    epoch: int
+
+
+class Puller:
+    """Fetches updates, in order, each checked. For one thread at a time.
+
+    Args:
+        length: of this net's vectors.
+        dtype: of theirs.
+    """
+
+    def __init__(self, length: int, dtype: torch.dtype) -> None:
+        self._pool = Pool(length, dtype)
+        self._most_bytes = max(MOST_HEAD, length * dtype.itemsize)
+        self._context = zmq.Context(1)
+        self._sockets: dict[str, zmq.Socket[bytes]] = {}
+
+    def pull(self, wanted: Wanted, holders: Mapping[int, str], timeout: Seconds) -> Iterator[Update]:
+        """The updates one after another; the next is on its way while one is applied.
+
+        Args:
+            wanted: which.
+            holders: addresses by worker, in the order to ask them.
+            timeout: seconds for each update.
+
+        Raises:
+            PullError: if no holder has one of them, or none answers in time.
+        """
+        chain, order, ahead = wanted.chain, dict(holders), None
+        for version in wanted.versions:
+            asked = Pull(wanted.term, wanted.epoch, version)
+            search = _Search(asked, chain, monotonic() + timeout, dict(order), ahead)
+            holder, update = self._fetch(search, wanted.versions)
+            # Who had this one is asked first, and already now, for the next.
+            chain, order = update.chain, {holder: order[holder], **order}
+            following = Pull(wanted.term, wanted.epoch, version + 1)
+            soon = version + 1 in wanted.versions and self._ask(order[holder], following, 0.0)
+            ahead = holder if soon else None
+            yield update
+
+    def close(self) -> None:
+        """Drop all connections."""
+        for each in self._sockets.values():
+            each.close(0)
+        self._sockets.clear()
+        self._context.term()
+
+    def __enter__(self) -> Puller:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _fetch(self, search: _Search, versions: range) -> tuple[int, Update]:
+        """One update, and who had it."""
+        while search.holders and search.left > 0:
+            for worker in tuple(search.holders):
+                update = self._try(search, worker)
+                if update is not None:
+                    return worker, update
+            sleep(min(PAUSE, max(0.0, search.left)))
+        raise search.error(versions)
+
+    def _try(self, search: _Search, worker: int) -> Update | None:
+        """Ask one holder; it has its share of the time that is left."""
+        address, patience = search.holders[worker], search.left / len(search.holders)
+        asked_already, search.ahead = worker == search.ahead, None
+        if not asked_already and not self._ask(address, search.asked, min(patience, REACH)):
+            search.said[worker] = "cannot be reached"
+            return None
+        try:
+            answer = self._answer(address, search.asked.version, monotonic() + patience)
+        except (UpdateError, WireError) as problem:
+            search.drop(worker, f"sent rubbish: {problem}")
+            return None
+        return search.judge(worker, answer)
+
+    def _ask(self, address: str, asked: Pull, patience: Seconds) -> bool:
+        """Send a request, if the holder can be reached."""
+        connection = self._connection(address)
+        if not connection.poll(_milliseconds(patience), zmq.POLLOUT):
+            return False
+        connection.send(encode(asked))
+        return True
+
+    def _answer(self, address: str, version: int, until: Seconds) -> Update | NotYet | None:
+        """What a holder answers about a version; answers to older requests are passed over."""
+        connection = self._connection(address)
+        while connection.poll(_milliseconds(until - monotonic())):
+            found = self._read(connection.recv_multipart(copy=False))
+            if found.version == version:
+                return found
+        return None
+
+    def _read(self, frames: Sequence[zmq.Frame]) -> Update | NotYet:
+        if len(frames) == 2:
+            head, raw = frames
+            return read(head.bytes, raw.buffer, self._pool.take())
+        message = BETWEEN_WORKERS.read(b"".join(each.bytes for each in frames))
+        if not isinstance(message, NotYet):
+            raise WireError(f"A {type(message).__name__} came in answer to a request.")
+        return message
+
+    def _connection(self, address: str) -> zmq.Socket[bytes]:
+        found = self._sockets.get(address)
+        if found is None:
+            found = self._sockets[address] = self._context.socket(zmq.DEALER)
+            found.setsockopt(zmq.LINGER, 0)
+            found.setsockopt(zmq.IMMEDIATE, 1)  # only a holder that is there can be written to
+            found.setsockopt(zmq.IPV6, int("[" in address))
+            found.setsockopt(zmq.MAXMSGSIZE, self._most_bytes)
+            found.connect(address)
+        return found
+
+
+@final
+@dataclass(slots=True)
+class _Search:
+    """The search for one update.
+
+    Attributes:
+        asked: the request.
+        chain: that the update must follow.
+        until: when the search is given up.
+        holders: still worth asking.
+        ahead: who has been asked already.
+        said: what is wrong with each holder.
+    """
+
+    asked: Pull
+    chain: bytes
+    until: Seconds
+    holders: dict[int, str]
+    ahead: int | None
+    said: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def left(self) -> Seconds:
+        return self.until - monotonic()
+
+    def drop(self, worker: int, why: str) -> None:
+        self.said[worker] = why
+        del self.holders[worker]
+
+    def judge(self, worker: int, answer: Update | NotYet | None) -> Update | None:
+        """The update, if it is the one that is needed."""
+        if isinstance(answer, Update):
+            if answer.follows(self.chain):
+                return answer
+            self.drop(worker, "has another history than this worker")
+        elif answer is None:
+            self.said.setdefault(worker, "does not answer")
+        else:
+            has = f"has {answer.oldest} to {answer.newest}" if answer.oldest <= answer.newest else "has none"
+            self.said[worker] = has
+            if self.asked.version < answer.oldest:
+                self.drop(worker, has)
+        return None
+
+    def error(self, versions: range) -> PullError:
+        said = "; ".join(f"worker {worker} {why}" for worker, why in self.said.items())
+        first, last = self.asked.version, versions[-1]
+        which = f"version {first}" if first == last else f"versions {first} to {last}"
+        return PullError(
+            f"The updates of {which} cannot be had ({said or 'there is nobody to ask'}). "
+            "Keep more updates in the log, or start this worker again from a checkpoint."
+        )
+
+
+def _milliseconds(patience: Seconds) -> int:
+    return max(0, ceil(1000 * patience))

@@ -1,0 +1,162 @@
+"""A thread that gives updates of the log to workers that were late."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
+from threading import Thread
+from time import monotonic
+from types import TracebackType
+from typing import final
+
+import zmq
+
+from tailcut.engines.live.data.log import UpdateLog
+from tailcut.engines.live.messages import NotYet, Pull
+from tailcut.engines.live.wire import BETWEEN_WORKERS, WireError, encode
+from tailcut.errors import InputError
+from tailcut.types import Seconds
+
+MOST_REQUEST = 1 << 10
+"""Bytes of a request at most; who sends more is disconnected."""
+MOST_KEPT = 1 << 13
+"""Requests kept for updates to come."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A request for an update that is not there yet."""
+
+    who: bytes
+    asked: Pull
+    until: Seconds
+
+
+class UpdateServer:
+    """Answers `Pull` with the update, or with `NotYet`.
+
+    Who asks for an update still to come is answered when it is logged, or with `NotYet` after `keep` seconds.
+    The history behind a log does not change, so requests are answered whatever their term and epoch.
+
+    Args:
+        log: to read from. It may grow in any thread.
+        host: address of this machine, as the others see it; a free port of it is taken.
+        keep: seconds.
+    """
+
+    def __init__(self, log: UpdateLog, host: str = "127.0.0.1", keep: Seconds = 0.5) -> None:
+        self._log, self._keep = log, keep
+        self._kept: list[_Kept] = []
+        self._context = zmq.Context(1)
+        self._router = self._context.socket(zmq.ROUTER)
+        self._router.setsockopt(zmq.MAXMSGSIZE, MOST_REQUEST)
+        self._router.setsockopt(zmq.IPV6, int(":" in host))
+        try:
+            self._router.bind(f"tcp://[{host}]:*" if ":" in host else f"tcp://{host}:*")
+        except zmq.ZMQError as problem:
+            self._context.destroy(0)
+            raise InputError(
+                f"Updates cannot be offered at {host!r}: {problem}. Give an address of this machine."
+            ) from problem
+        self.address: str = self._router.getsockopt_string(zmq.LAST_ENDPOINT)
+        self._ring, self._bell = socket.socketpair()
+        self._ring.setblocking(False)
+        self._bell.setblocking(False)
+        self._closing = False
+        self._thread = Thread(target=self._serve, name="tailcut-updates", daemon=True)
+        log.listen(self._wake)
+        self._thread.start()
+
+    def close(self, linger: Seconds = 1.0) -> None:
+        """Stop; answers under way have `linger` seconds to leave."""
+        if self._closing:
+            return
+        self._closing = True
+        self._log.unlisten(self._wake)
+        self._wake()
+        self._thread.join()
+        self._router.close(int(1000 * linger))
+        self._context.term()
+        self._ring.close()
+        self._bell.close()
+
+    def __enter__(self) -> UpdateServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _wake(self) -> None:
+        with suppress(BlockingIOError):  # full: it has been told often enough
+            self._ring.send(b"!")
+
+    def _serve(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._router, zmq.POLLIN)
+        poller.register(self._bell, zmq.POLLIN)
+        while not self._closing:
+            poller.poll(self._patience())
+            self._drain_bell()
+            self._take_requests()
+            self._answer_kept()
+
+    def _patience(self) -> int | None:
+        """Milliseconds until a kept request must be answered."""
+        if not self._kept:
+            return None
+        return max(0, ceil(1000 * (min(each.until for each in self._kept) - monotonic())))
+
+    def _drain_bell(self) -> None:
+        with suppress(BlockingIOError):
+            while self._bell.recv(4096):
+                pass
+
+    def _take_requests(self) -> None:
+        while True:
+            try:
+                who, *frames = self._router.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            asked = _request(frames)
+            if asked is not None:
+                wait = self._keep if len(self._kept) < MOST_KEPT else 0.0
+                self._kept.append(_Kept(who, asked, monotonic() + wait))
+
+    def _answer_kept(self) -> None:
+        now = monotonic()
+        self._kept = [each for each in self._kept if not self._answered(each, now)]
+
+    def _answered(self, kept: _Kept, now: Seconds) -> bool:
+        asked = kept.asked
+        to_come = (
+            asked.version > self._log.span[1]
+        )  # before the update is looked for: the log may grow in between
+        update = self._log.get(asked.version)
+        if update is not None:
+            # Without a copy: one of a large vector would hold the interpreter lock while the worker computes.
+            self._send([kept.who, update.head, update.raw], copy=False)
+        elif to_come and now < kept.until:
+            return False
+        else:
+            self._send([kept.who, encode(NotYet(asked.term, asked.epoch, asked.version, *self._log.span))])
+        return True
+
+    def _send(self, frames: list[bytes | memoryview], copy: bool = True) -> None:
+        with suppress(zmq.Again):  # who does not read its answers will ask again
+            self._router.send_multipart(frames, zmq.NOBLOCK, copy=copy)
+
+
+def _request(frames: list[bytes]) -> Pull | None:
+    """None for what is no request: there is nobody to complain to."""
+    if len(frames) != 1:
+        return None
+    try:
+        message = BETWEEN_WORKERS.read(frames[0])
+    except WireError:
+        return None
+    return message if isinstance(message, Pull) else None

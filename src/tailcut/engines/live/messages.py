@@ -1,0 +1,215 @@
+"""What workers and the controller say to each other. Plain records, without torch, sockets or clocks.
+
+Every message carries the controller's term and the epoch; one of another term or epoch is refused. A worker is its
+place in the process group, from 0. A version counts updates: version v is the parameters after v of them, and the
+round of version v makes version v + 1.
+
+    worker ─▶ controller:  Hello, Arrived, Applied, Bye, State
+    controller ─▶ worker:  New, Close, Go, Limit, Stop, Refused, Over
+    worker ─▶ worker:      Pull, answered by an update of the log (`updates.py`) or NotYet
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class Message(msgspec.Struct, frozen=True, tag=True, array_like=True, forbid_unknown_fields=True):
+    """Any message.
+
+    Attributes:
+        term: how often a controller has been started for this run.
+        epoch: of the membership; 0 before the first.
+    """
+
+    term: int
+    epoch: int
+
+
+class Alike(msgspec.Struct, frozen=True, array_like=True):
+    """What must be the same at every worker, or replicas would drift apart.
+
+    Attributes:
+        torch: version.
+        machine: CPU capability or GPU name.
+        optimiser: class and flags.
+        parameters: names, shapes and types, as one digest.
+        settings: of tailcut's own optimiser (clipping, mode), in words.
+    """
+
+    torch: str
+    machine: str
+    optimiser: str
+    parameters: str
+    settings: str
+
+
+class Hello(Message, frozen=True):
+    """A worker is there.
+
+    Attributes:
+        worker: its place in the process group.
+        workers: how many there are, as it was told.
+        host, process: where it runs, for messages to people.
+        node: machines by number; workers of one node slow down together.
+        address: where others pull updates from it.
+        version, chain: of its log.
+        alike: what must be the same everywhere.
+    """
+
+    worker: int
+    workers: int
+    host: str
+    process: int
+    node: int
+    address: str
+    version: int
+    chain: bytes
+    alike: Alike
+
+
+class Arrived(Message, frozen=True):
+    """A worker waits in `step()` with its gradient.
+
+    Attributes:
+        worker: who.
+        version: of the parameters the gradient was computed at.
+        samples: that it is a mean over.
+        share: of its mini-batch that they are; under 1 it stopped early.
+        seconds: from the time it had these parameters, by its own clock.
+        finite: False where the gradient overflowed: it is not used, but it has arrived.
+    """
+
+    worker: int
+    version: int
+    samples: int
+    share: float
+    seconds: float
+    finite: bool
+
+
+class Applied(Message, frozen=True):
+    """An accepted worker has applied an update.
+
+    Attributes:
+        worker: who.
+        version: after it.
+        chain: of its log, up to there.
+    """
+
+    worker: int
+    version: int
+    chain: bytes
+
+
+class Bye(Message, frozen=True):
+    """A worker leaves its loop and is no longer waited for."""
+
+    worker: int
+    version: int
+
+
+class State(Message, frozen=True):
+    """The answer to `Stop`: nothing of the old epoch completes any more at this worker."""
+
+    worker: int
+    version: int
+    chain: bytes
+
+
+class New(Message, frozen=True):
+    """A new epoch.
+
+    Attributes:
+        members: in it, in order.
+        addresses: where to pull from each of them.
+        base: version that all of them continue from.
+        holder: who has the log up to there.
+    """
+
+    members: tuple[int, ...]
+    addresses: tuple[str, ...]
+    base: int
+    holder: int
+
+
+class Close(Message, frozen=True):
+    """A round is closed.
+
+    Attributes:
+        version: of the round.
+        accepted: in the order of the ring.
+        scale: what the learning rate is multiplied by in this update.
+        abandon: who is to drop what it computes.
+    """
+
+    version: int
+    accepted: tuple[int, ...]
+    scale: float
+    abandon: tuple[int, ...]
+
+
+class Go(Message, frozen=True):
+    """A worker that is not in the last update takes part again: it pulls up to `version` and computes there.
+
+    Attributes:
+        version: to compute at.
+        deadline: seconds after which it stops by itself; None for none.
+    """
+
+    version: int
+    deadline: float | None
+
+
+class Limit(Message, frozen=True):
+    """How long a worker that is at `version` by itself computes there at most. It answers nothing.
+
+    Attributes:
+        version: it speaks of.
+        seconds: from the time the worker had these parameters.
+    """
+
+    version: int
+    seconds: float
+
+
+class Stop(Message, frozen=True):
+    """Leave the running operation; the epoch is over."""
+
+
+class Over(Message, frozen=True):
+    """The run has ended at `version`: everybody has said `Bye`, or as many updates were asked for."""
+
+    version: int
+
+
+class Refused(Message, frozen=True):
+    """The worker cannot take part; `why` is a sentence for its user."""
+
+    why: str
+
+
+class Pull(Message, frozen=True):
+    """One worker asks another for the update that made `version` + 1."""
+
+    version: int
+
+
+class NotYet(Message, frozen=True):
+    """The holder does not have it: not yet, or no longer.
+
+    Attributes:
+        version: asked for.
+        oldest, newest: versions whose updates it has.
+    """
+
+    version: int
+    oldest: int
+    newest: int
+
+
+FromWorker: TypeAlias = Hello | Arrived | Applied | Bye | State
+FromController: TypeAlias = New | Close | Go | Limit | Stop | Refused | Over
+BetweenWorkers: TypeAlias = Pull | NotYet

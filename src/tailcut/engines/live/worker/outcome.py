@@ -1,0 +1,33 @@
+"""What a call of `step()` came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailcut.types import Seconds, WorkerId
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What happened in one `step()`.
+
+    Attributes:
+        version: updates that the parameters now have.
+        accepted: whether this worker's gradient is in an update.
+        members: whose gradients are in the last update applied here.
+        waited: seconds in `step()` before it was clear what happens with the gradient.
+        applied: updates applied, this one and those that were missed.
+        over: whether the run has ended.
+    """
+
+    version: int
+    accepted: bool
+    members: tuple[WorkerId, ...]
+    waited: Seconds
+    applied: int
+    over: bool
+
+    @property
+    def replayed(self) -> int:
+        """Updates applied that were made without this worker."""
+        return self.applied - self.accepted

@@ -1,0 +1,65 @@
+"""A worker's copy of what is trained: applies updates in order, each exactly as every other copy does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import nn
+
+AfterUpdate = Callable[[int], None]
+"""Called with the version after each update, on every worker, late or not."""
+
+
+class Scheduler(Protocol):
+    """Anything that sets learning rates and is stepped once per update."""
+
+    def step(self) -> None:
+        """One update was made."""
+
+
+class Replica:
+    """Parameters, their optimiser, and all that belongs to an update.
+
+    Args:
+        module: the net.
+        optimiser: the user's own.
+        scheduler: stepped after every update, replayed ones too.
+        clip_norm: largest norm of the mean gradient; None for no limit.
+        after_update: per-update work of the user's.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        scheduler: Scheduler | None = None,
+        clip_norm: float | None = None,
+        after_update: AfterUpdate | None = None,
+    ) -> None:
+        self.module, self.optimiser = module, optimiser
+        self.version = 0
+        self._scheduler, self._clip_norm, self._after_update = scheduler, clip_norm, after_update
+        self._parameters = [each for group in optimiser.param_groups for each in group["params"]]
+
+    def apply(self, scale: float) -> None:
+        """Make one update with the mean gradient that is in the parameters' `grad`.
+
+        Args:
+            scale: what learning rates are multiplied by in this update.
+        """
+        if self._clip_norm is not None:
+            with_gradient = [each for each in self._parameters if each.grad is not None]
+            nn.utils.clip_grad_norm_(with_gradient, self._clip_norm)
+        rates = [group["lr"] for group in self.optimiser.param_groups]
+        for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
+            group["lr"] = rate * scale
+        self.optimiser.step()
+        for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
+            group["lr"] = rate
+        if self._scheduler is not None:
+            self._scheduler.step()
+        self.version += 1
+        if self._after_update is not None:
+            self._after_update(self.version)
