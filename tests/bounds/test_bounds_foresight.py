@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tailcut.bounds import best_deadline, best_static, clairvoyant, clairvoyant_whole
 from tailcut.engines.simulated import replay
 from tailcut.forecast import NoForecast
-from tailcut.policy_names import POLICIES
 from tailcut.policy import Policy
+from tailcut.policy_names import POLICIES
 from tailcut.rules import Opening, Rule
 from tailcut.rules.backup import wait_for
 from tailcut.table import Table

@@ -14,8 +14,8 @@ from tailcut import names
 from tailcut.clusters.presets import PRESETS
 from tailcut.engines.simulated import Run, replay
 from tailcut.events import CloseRound, Command, Event
-from tailcut.policy_names import POLICIES
 from tailcut.policy import Policy, PolicyState, PolicyWrapper
+from tailcut.policy_names import POLICIES
 from tailcut.saved import load_state, save_state
 from tailcut.table import Table
 from tailcut.testing.histories import shown

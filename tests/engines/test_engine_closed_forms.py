@@ -10,8 +10,8 @@ import pytest
 from tailcut.acceptance import ASYNCHRONOUS, BATCH_SYNCHRONOUS, STALE_SYNCHRONOUS, SYNCHRONOUS, Acceptance
 from tailcut.engines.simulated import Run, first_arrivals, replay
 from tailcut.forecast import NoForecast
-from tailcut.policy_names import POLICIES
 from tailcut.policy import Policy
+from tailcut.policy_names import POLICIES
 from tailcut.rules import Backup
 from tailcut.table import Table
 from tailcut.types import FloatArray

@@ -17,8 +17,8 @@ from tailcut.engines.simulated import Run, closing_at, first_arrivals, replay
 from tailcut.errors import InputError
 from tailcut.events import Arrived, CloseRound, Command, Event, Joined, Left, OpenRound, Settle
 from tailcut.forecast import Forecaster, NoForecast
-from tailcut.policy_names import POLICIES
 from tailcut.policy import Policy
+from tailcut.policy_names import POLICIES
 from tailcut.rules import Backup, Deadline, MicroDeadline, Opening, Rule, WaitAll
 from tailcut.table import Table
 from tailcut.types import (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tailcut.acceptance import SYNCHRONOUS, Acceptance
 from tailcut.clusters.presets import PRESETS
 from tailcut.engines.simulated import Run, replay
-from tailcut.policy_names import POLICIES
 from tailcut.policy import Policy
+from tailcut.policy_names import POLICIES
 from tailcut.table import Table
 
 ROUNDS, OVERHEAD = 60, 0.07
