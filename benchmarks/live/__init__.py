@@ -1,0 +1,1 @@
+"""Live training against plain DistributedDataParallel, on this machine."""
