@@ -66,6 +66,7 @@ def with_ddp(
         backward(wrapped)
         optimiser.step()
     seconds = time.monotonic() - began
+    dist.barrier()
     dist.destroy_process_group()
     return seconds, told.updates, worker
 
