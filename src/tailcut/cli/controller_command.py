@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +23,7 @@ def controller_command(
     address: Annotated[str, typer.Option(help="To listen on; port 0 for any.")] = "tcp://127.0.0.1:0",
     total: Annotated[int | None, typer.Option(help="Version at which the run ends.")] = None,
     max_wait: Annotated[float, typer.Option(help="Seconds of silence to bear.")] = 300.0,
+    journal: Annotated[Path | None, typer.Option(help="Folder to keep the run in.")] = None,
 ) -> None:
     """Be the controller of one live training; workers start it themselves. Ends with its standard input."""
     from tailcut.engines.live.controller.hub import Hub

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable, Iterable, Iterator
+from os import PathLike, fspath
 from typing import Any, TypeVar
 
 import torch
@@ -47,6 +48,7 @@ class Optimizer(torch.optim.Optimizer):
         late: what workers do whose round was closed without them: `finish` what they compute, as a loop without
             `until_closed` does, or `abandon` it.
         max_wait: seconds of silence after which a run is given up, with a sentence about who was silent.
+        journal: folder to keep a record of the run in, written by the controller.
     """
 
     # GradScaler then calls `step()` after an overflow too, so that this worker arrives and nobody waits for it.
@@ -65,6 +67,7 @@ class Optimizer(torch.optim.Optimizer):
         total: int | None = None,
         late: str = "finish",
         max_wait: Seconds = 300.0,
+        journal: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(optimiser.param_groups, optimiser.defaults)
         self.param_groups, self.state = optimiser.param_groups, optimiser.state
@@ -72,7 +75,9 @@ class Optimizer(torch.optim.Optimizer):
         self.outcome: Outcome | None = None
         self._samples = 1
         self._left = self._dropped = False
-        self._start = started(Start(policy, rate, late, total, max_wait))
+        self._start = started(
+            Start(policy, rate, late, total, max_wait, None if journal is None else fspath(journal))
+        )
         flat = FlatBuffer(module)
         self._log = UpdateLog()
         self._server = UpdateServer(self._log, self._start.host)

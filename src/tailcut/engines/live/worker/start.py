@@ -31,6 +31,7 @@ class Start:
         policy: its name. rate: name of the learning-rate rule. late: `finish` or `abandon`.
         total: version at which the run ends.
         max_wait: seconds.
+        journal: folder that the controller keeps the run in; None for none.
     """
 
     policy: str
@@ -38,6 +39,7 @@ class Start:
     late: str
     total: int | None
     max_wait: Seconds
+    journal: str | None = None
 
 
 @final
@@ -124,19 +126,18 @@ def _host(workers: int) -> str:
 
 def _controller(ask: Start, workers: int, host: str) -> tuple[subprocess.Popen[str], str]:
     """Start the controller. It ends with the run, or with this process: it holds the other end of its input."""
-    command = [sys.executable, "-m", "tailcut.cli", "controller", "--workers", str(workers)]
-    command += [
-        "--policy",
-        ask.policy,
-        "--rate",
-        ask.rate,
-        "--late",
-        ask.late,
-        "--max-wait",
-        str(ask.max_wait),
-    ]
-    command += ["--address", f"tcp://{host}:0"]
-    command += [] if ask.total is None else ["--total", str(ask.total)]
+    options = {
+        "workers": workers,
+        "policy": ask.policy,
+        "rate": ask.rate,
+        "late": ask.late,
+        "max-wait": ask.max_wait,
+        "address": f"tcp://{host}:0",
+        "total": ask.total,
+        "journal": ask.journal,
+    }
+    command = [sys.executable, "-m", "tailcut.cli", "controller"]
+    command += [f"--{name}={value}" for name, value in options.items() if value is not None]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     address = child.stdout.readline().strip()
