@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import sections
+from benchmarks.claims import Claim
 from benchmarks.forecast import __main__ as command
 from benchmarks.forecast import cost, coverage, drift, exploring, membership, sources, table, windows
 from benchmarks.forecast.censored import LEVELS, CutIsMissing, closed_rounds, recovered
-from benchmarks.forecast.claims import Claim
 from benchmarks.forecast.pool import Job, spread
 from benchmarks.forecast.shares import Shares
 from benchmarks.forecast.table_claims import claims_of
@@ -134,9 +135,9 @@ def test_the_command_judges_all_claims(
 ) -> None:
     monkeypatch.setitem(command.SECTIONS, "table", lambda seeds: [Claim("a", f"{seeds}", True)])
     monkeypatch.setitem(command.SECTIONS, "drift", lambda seeds: [Claim("b", f"{seeds}", False)])
-    assert command.main(["2", "table"]) == 0
-    assert command.main(["table", "drift"]) == 1
+    assert sections.run(["2", "table"], command.SECTIONS, 5) == 0
+    assert sections.run(["table", "drift"], command.SECTIONS, 5) == 1
     out = capsys.readouterr().out
     assert "holds: a; found 2" in out
     assert "DOES NOT HOLD: b; found 5" in out
-    assert command.main(["drft"]) == 2
+    assert sections.run(["drft"], command.SECTIONS, 5) == 2

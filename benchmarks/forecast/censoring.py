@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.claims import Claim, print_table
 from benchmarks.forecast import exploring, models
 from benchmarks.forecast.censored import LEVELS, CutIsMissing, recovered
-from benchmarks.forecast.claims import Claim, print_table
 from benchmarks.forecast.policies import flagship
 from benchmarks.forecast.pool import Job, spread
 from tailcut import names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
-from benchmarks.forecast.claims import Claim, print_table
+from benchmarks.claims import Claim, print_table
 from benchmarks.forecast.critical_path import mean, quantile, timed_run
 from benchmarks.forecast.policies import flagship
 from tailcut import names

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+from benchmarks.claims import Claim, print_table
 from benchmarks.forecast import sources
-from benchmarks.forecast.claims import Claim, print_table
 from benchmarks.forecast.policies import flagship
 from benchmarks.forecast.pool import Job, spread
 from tailcut import names

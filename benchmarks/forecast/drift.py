@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from benchmarks.claims import Claim, print_table
 from benchmarks.forecast import models
-from benchmarks.forecast.claims import Claim, print_table
 from benchmarks.forecast.policies import flagship
 from benchmarks.forecast.pool import Job, spread
 from benchmarks.forecast.windows import Part, share, window_shares

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.forecast.claims import print_table
+from benchmarks.claims import print_table
 from benchmarks.forecast.policies import flagship
 from benchmarks.forecast.pool import Job, spread
 from benchmarks.forecast.shares import one_sample

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.forecast.claims import Claim, print_table
+from benchmarks.claims import Claim, print_table
 from benchmarks.forecast.policies import flagship
 from benchmarks.forecast.pool import Job, spread
 from benchmarks.forecast.windows import Part, share

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.claims import Claim, print_table
 from benchmarks.forecast import models, sources
-from benchmarks.forecast.claims import Claim, print_table
 from benchmarks.forecast.policies import RIVALS, VARIANTS, label
 from benchmarks.forecast.pool import Done, Job, spread
 from benchmarks.forecast.shares import Shares, one_sample, train_for

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from benchmarks.claims import Claim
 from benchmarks.forecast import sources
-from benchmarks.forecast.claims import Claim
 from benchmarks.forecast.policies import flagship
 from benchmarks.forecast.shares import Shares
 from benchmarks.optimal import fine_grid

@@ -21,8 +21,10 @@ from tailcut.clusters.presets import PRESETS, Preset
 from tailcut.errors import ParameterError, UnknownNameError
 from tailcut.policy_names import POLICIES, NamedPolicy
 from tailcut.study.contest import Entrant
+from tailcut.study.recorded_run import recorded_run
 from tailcut.study.source import Recorded, Sampled, Source
 from tailcut.traces import read_table
+from tailcut.traces.read import READERS
 
 if TYPE_CHECKING:  # torch is slow to load, and most commands do without it.
     from tailcut.learning.tasks.base import Task
@@ -85,7 +87,7 @@ def task(spec: str) -> Task:
 
 
 def source(spec: str) -> Source:
-    """The cluster or file that a text stands for; a name of a cluster goes before a file of that name.
+    """The cluster, file or run's folder that a text stands for; a name of a cluster goes before a file of that name.
 
     A file whose path only begins like a cluster with parameters is a file.
 
@@ -102,6 +104,8 @@ def source(spec: str) -> Source:
         return Sampled(spec, preset.about + changed, cluster, preset.rounds)
     if not spec or not (_exists(spec) or "." in Path(spec).name or "/" in spec):
         raise UnknownNameError("source (neither a file nor a cluster)", spec, known)
+    if _exists(spec) and Path(spec).is_dir() and Path(spec).suffix not in READERS:
+        return recorded_run(spec)
     table = read_table(Path(spec))
     return Recorded(spec, f"recorded run times, {table.rounds} rounds of {table.workers} workers", table)
 

@@ -5,6 +5,7 @@
     fit_kinds.py         what `fit` can fit
     arguments.py         checks of arguments that several commands share
     progress.py          the bar, and what to show when work ends early
+    watching.py          the live view of a run, for whoever has a terminal
 
 A new command is a new file, and a line below; `--help` lists commands in that order.
 """
@@ -19,6 +20,8 @@ from tailcut.cli import study_command as study_command
 from tailcut.cli import report_command as report_command
 from tailcut.cli import reproduce_command as reproduce_command
 from tailcut.cli import launch_command as launch_command
+from tailcut.cli import train_command as train_command
+from tailcut.cli import watch_command as watch_command
 from tailcut.cli import controller_command as controller_command
 from tailcut.cli import pretrain_command as pretrain_command
 from tailcut.cli import list_commands as list_commands

@@ -23,7 +23,10 @@ from tailcut.study.facts import Comparison
 @app.command("compare")
 def compare_command(
     sources: Annotated[
-        list[str], typer.Argument(metavar="SOURCE…", help="Run-time tables (files) or named clusters.")
+        list[str],
+        typer.Argument(
+            metavar="SOURCE…", help="Run-time tables (files), folders of recorded runs, or clusters."
+        ),
     ],
     policies: Annotated[
         str | None,
@@ -33,10 +36,13 @@ def compare_command(
     report: Annotated[Path | None, typer.Option(help="Write a self-contained page with plots here.")] = None,
     seeds: Annotated[int, typer.Option(help="Samples of each named cluster.")] = 5,
     rounds: Annotated[int | None, typer.Option(help="Rounds per sample, or of a file.")] = None,
-    late: Annotated[str, typer.Option(help="What late workers do: abandon or finish.")] = "abandon",
+    late: Annotated[
+        str | None,
+        typer.Option(help="What late workers do: abandon or finish. Default: as in the run, or abandon."),
+    ] = None,
     overhead: Annotated[
         float | None,
-        typer.Option(help="Seconds per round beside waiting. Default: the source's own, 0 for files."),
+        typer.Option(help="Seconds per round beside waiting. Default: the source's own, 0 for tables."),
     ] = None,
     warmup: Annotated[
         int | None, typer.Option(help="First rounds left out of the figures. Default: min(50, 10 %).")
@@ -65,14 +71,14 @@ def compare_command(
 
 
 def _setting(
-    seeds: int, rounds: int | None, late: str, overhead: float | None, warmup: int | None
+    seeds: int, rounds: int | None, late: str | None, overhead: float | None, warmup: int | None
 ) -> Setting:
     check_sampling(seeds, rounds, warmup)
-    if late not in ("abandon", "finish"):
+    if late not in (None, "abandon", "finish"):
         raise ParameterError(f"--late must be abandon or finish, but got {late!r}. Try --late abandon.")
     if overhead is not None and not 0.0 <= overhead < float("inf"):
         raise ParameterError(f"--overhead must be 0 or more seconds, but got {overhead}. Try --overhead 0.")
-    return Setting(late == "finish", overhead, warmup, seeds, rounds)
+    return Setting(None if late is None else late == "finish", overhead, warmup, seeds, rounds)
 
 
 def _policy_specs(policies: str | None) -> list[str]:

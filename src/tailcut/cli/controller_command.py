@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import select
 import sys
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tailcut import names
 from tailcut.cli.entry import app
 from tailcut.errors import ParameterError
+
+if TYPE_CHECKING:
+    from tailcut.engines.live.controller.hub import Hub
+    from tailcut.engines.live.records.listener import Listener
 
 
 @app.command("controller", hidden=True)
@@ -24,23 +29,45 @@ def controller_command(
     total: Annotated[int | None, typer.Option(help="Version at which the run ends.")] = None,
     max_wait: Annotated[float, typer.Option(help="Seconds of silence to bear.")] = 300.0,
     journal: Annotated[Path | None, typer.Option(help="Folder to keep the run in.")] = None,
+    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's scalars.")] = None,
 ) -> None:
     """Be the controller of one live training; workers start it themselves. Ends with its standard input."""
     from tailcut.engines.live.controller.hub import Hub
-    from tailcut.engines.live.controller.serve import serve
+    from tailcut.engines.live.records.start import asked_now, listeners
     from tailcut.learning.rates import RATES
     from tailcut.round import Rounds
 
-    if rate not in ("fixed", "linear", "sqrt"):
-        raise ParameterError(f"rate must be fixed, linear or sqrt, but got {rate!r}.")
+    if rate not in RATES:
+        raise ParameterError(f"rate must be one of {', '.join(RATES)}, but got {rate!r}.")
     if late not in ("finish", "abandon"):
         raise ParameterError(f"late must be 'finish' or 'abandon', but got {late!r}.")
     entrant = names.entrant(policy)
     rounds = Rounds(entrant.policy, entrant.acceptance, late_finish=late == "finish")
-    hub = Hub(rounds, workers, rate=RATES[rate], total=total)
-    served = serve(hub, address, _announce, _orphaned, max_wait, say=_say)
+    # Before anybody may connect: a folder that cannot be had is no reason to lose a training.
+    told = listeners(
+        asked_now(policy, rate, late, workers, total, time.monotonic), journal, tensorboard, _say
+    )
+    try:
+        rule = RATES[rate]
+        hub = Hub(rounds, workers, rate=rule, total=total, records=told.round, settled=told.settled)
+        _serve(hub, address, max_wait, told)
+    except BaseException:
+        told.give_up()
+        raise
+
+
+def _serve(hub: Hub, address: str, max_wait: float, told: Listener) -> None:
+    from tailcut.engines.live.controller.serve import serve
+
+    try:
+        served = serve(hub, address, _announce, _orphaned, max_wait, say=_say, look=told.look)
+    except KeyboardInterrupt:
+        hub.fail("The controller was interrupted.")
+        told.end(hub, time.monotonic())
+        raise
     if served.why is not None:
         _say(served.why)
+    told.end(hub, time.monotonic())
 
 
 def _announce(address: str) -> None:

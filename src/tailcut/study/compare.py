@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,14 +38,14 @@ class Setting:
     """How to compare.
 
     Attributes:
-        late_finish: whether late workers finish their work or abandon it.
+        late_finish: whether late workers finish their work or abandon it; None for as the source says.
         overhead: seconds per round beside waiting; None takes the source's own.
         warmup: rounds left out of the figures; None for min(50, 10 %).
         seeds: samples of a named cluster.
         rounds: rounds per sample; None for the source's own number.
     """
 
-    late_finish: bool = False
+    late_finish: bool | None = None
     overhead: Seconds | None = None
     warmup: int | None = None
     seeds: int = 5
@@ -106,7 +106,7 @@ def compare(
         rounds=first.draw.table.rounds,
         warmup=skip,
         seeds=len(seeds),
-        late="finish" if setting.late_finish else "abandon",
+        late="finish" if first.draw.late_finish else "abandon",
         overhead=first.draw.overhead,
         idle_before=_mean([seed.idle_before for seed in seeds]),
         policies=policies,
@@ -128,7 +128,8 @@ def _one_seed(
     draw: Draw, entrants: Sequence[Entrant], setting: Setting, progress: Callable[[str], None]
 ) -> _Seed:
     overhead = draw.overhead if setting.overhead is None else setting.overhead
-    draw = draw.with_overhead(overhead)
+    finish = draw.late_finish if setting.late_finish is None else setting.late_finish
+    draw = replace(draw, overhead=overhead, late_finish=finish)
     table, skip = draw.table, setting.warmup_of(draw.table.rounds)
     refuse_unplayable(table, overhead)
     outcomes: dict[str, Outcome] = {}
@@ -138,16 +139,16 @@ def _one_seed(
         progress(name)
 
     for entrant in entrants:
-        keep(entrant.name, contest(table, entrant, late_finish=setting.late_finish, overhead=overhead))
+        keep(entrant.name, contest(table, entrant, late_finish=finish, overhead=overhead))
     if draw.law is not None and draw.hidden is not None:
         informed = Entrant(INFORMED, Policy(Truth(draw.law, draw.hidden), Stopping()))
-        keep(INFORMED, contest(table, informed, late_finish=setting.late_finish, overhead=overhead))
+        keep(INFORMED, contest(table, informed, late_finish=finish, overhead=overhead))
     seer, whole = clairvoyant(table, overhead), clairvoyant_whole(table, overhead)
     keep(CLAIRVOYANT, _untimed(seer.run))
     keep(WHOLE, _untimed(whole.run))
-    keep(STATIC, _untimed(best_static(table, overhead, setting.late_finish, skip).run))
-    keep(DEADLINE, _untimed(best_deadline(table, overhead, setting.late_finish, skip).run))
-    waiting = contest(table, _wait_all(), late_finish=setting.late_finish, overhead=overhead)
+    keep(STATIC, _untimed(best_static(table, overhead, finish, skip).run))
+    keep(DEADLINE, _untimed(best_deadline(table, overhead, finish, skip).run))
+    waiting = contest(table, _wait_all(), late_finish=finish, overhead=overhead)
     return _Seed(draw, outcomes, whole.rushed, waiting.run.idle_share(skip))
 
 

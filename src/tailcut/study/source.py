@@ -25,16 +25,14 @@ class Draw:
         overhead: seconds per round beside waiting.
         law: hidden state to the law of the next round, None for recorded tables.
         hidden: `(rounds, k)` hidden states, None for recorded tables.
+        late_finish: whether late workers finish their work, as they did where this was recorded.
     """
 
     table: Table
     overhead: Seconds = 0.0
     law: Callable[[FloatArray], Forecast] | None = None
     hidden: FloatArray | None = None
-
-    def with_overhead(self, overhead: Seconds) -> Draw:
-        """The same with another overhead."""
-        return replace(self, overhead=overhead)
+    late_finish: bool = False
 
 
 class Source(ABC):
@@ -60,11 +58,20 @@ class Source(ABC):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded(Source):
-    """A table as it was recorded: one sample, nothing known of its law."""
+    """A table as it was recorded: one sample, nothing known of its law.
+
+    Attributes:
+        name, about: as of every source.
+        table: run times.
+        overhead: seconds per round beside waiting.
+        late_finish: whether late workers finished their work.
+    """
 
     name: str
     about: str
     table: Table
+    overhead: Seconds = 0.0
+    late_finish: bool = False
 
     @property
     def has_law(self) -> bool:
@@ -80,9 +87,9 @@ class Recorded(Source):
         """The table, cut to its first `rounds` rounds."""
         del seed
         table = self.table
-        if rounds is None or rounds >= table.rounds:
-            return Draw(table)
-        return Draw(replace(table, seconds=table.seconds[:rounds], observed=table.observed[:rounds]))
+        if rounds is not None and rounds < table.rounds:
+            table = replace(table, seconds=table.seconds[:rounds], observed=table.observed[:rounds])
+        return Draw(table, self.overhead, late_finish=self.late_finish)
 
 
 @final

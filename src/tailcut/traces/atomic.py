@@ -12,11 +12,12 @@ from typing import IO
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, lasting: bool = True) -> Iterator[IO[bytes]]:
     """A new file to write to, which takes the place of `path` if the block ends well and vanishes otherwise.
 
     Args:
         path: the file to create or replace; a symbolic link keeps pointing at the file that is replaced.
+        lasting: whether to wait for the disk, so that the file is whole after a power failure too.
     """
     target = Path(os.path.realpath(path))
     # In the same folder: a rename is atomic only within one file system. A random name: two writers do not
@@ -26,7 +27,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         with draft.open("xb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         if target.exists():
             shutil.copymode(target, draft)
         draft.replace(target)

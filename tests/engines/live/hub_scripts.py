@@ -18,11 +18,13 @@ from tailcut.engines.live.messages import (
     Arrived,
     Bye,
     Close,
+    Free,
     FromController,
     FromWorker,
     Go,
     Hello,
     Limit,
+    Meet,
     New,
     Over,
 )
@@ -78,9 +80,12 @@ def close(version: int, *accepted: int, scale: float = 1.0, abandon: tuple[int, 
     return Close(1, 1, version, accepted, scale, abandon)
 
 
-def go(version: int, deadline: float | None = None) -> Go:
+def go(version: int, deadline: float | None = None, late: float = 0.0) -> Go:
     """A worker takes part again."""
-    return Go(1, 1, version, deadline)
+    return Go(1, 1, version, deadline, late)
+
+
+FREE = Free(1, 1)
 
 
 def exactly(value: Any) -> Any:
@@ -102,6 +107,7 @@ class Fleet:
         overhead: seconds from a close until the accepted have made their update.
         micro: micro-batches, where a worker stops at its limit.
         thinks: whether the hub is let think after every message.
+        every: at which versions all ask to meet; None for none.
     """
 
     hub: Hub
@@ -109,6 +115,7 @@ class Fleet:
     overhead: float = 0.0
     micro: int = 1
     thinks: bool = True
+    every: int | None = None
     now: float = 0.0
     sent: list[tuple[int, FromController]] = field(default_factory=list)
     _queue: list[tuple[float, int, int, Callable[[], None]]] = field(default_factory=list)
@@ -123,6 +130,8 @@ class Fleet:
         """Until the hub's version is that of so many rounds, or nothing happens any more."""
         for worker in range(self.table.workers):
             self._say(hello(worker, self.table.workers, node=int(self.table.nodes[worker])))
+        for worker in range(self.table.workers if self.every else 0):
+            self._say(Meet(1, 1, worker, self.every or 1))
         while self._queue and self.hub.version < rounds:
             self.now, _, _, act = heapq.heappop(self._queue)
             act()

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-BATCH = 8
+BATCH, TOTAL = 8, 300
 
 
 class Net(nn.Module):
-    """With batch statistics, and a parameter that is never used.
+    """With batch statistics, a frozen parameter, one that is never used, and one that is used now and then.
 
     No bias before the norm: its gradient would be nothing but rounding, which Adam makes large steps of.
     """
@@ -20,21 +20,34 @@ class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.first, self.norm, self.last = nn.Linear(6, 16, bias=False), nn.BatchNorm1d(16), nn.Linear(16, 3)
-        self.never = nn.Parameter(torch.ones(4))
+        self.never, self.seldom = nn.Parameter(torch.ones(4)), nn.Parameter(torch.ones(3))
+        self.frozen = nn.Parameter(torch.full((6,), 0.5), requires_grad=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.last(torch.relu(self.norm(self.first(x))))
-        return out
+        out: Tensor = self.last(torch.relu(self.norm(self.first(x * self.frozen))))
+        return out * self.seldom if x[0, 0] > 0.5 else out
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One way to train."""
+    """One way to train.
+
+    Attributes:
+        optimiser: over all parameters, the frozen one too.
+        policy: that closes rounds.
+        clip_norm, decay: of the mean gradient; of the learning rate, per update.
+        uneven: whether workers have mini-batches of different sizes.
+        micro: micro-batches per step.
+        overflows: whether gradients are scaled, and worker 1's overflow now and then.
+    """
 
     optimiser: Callable[[nn.Module], torch.optim.Optimizer]
+    policy: str = "backup:b=1"
     clip_norm: float | None = None
     decay: float | None = None
     uneven: bool = False
+    micro: int = 1
+    overflows: bool = False
 
     def net(self) -> Net:
         torch.manual_seed(7)
@@ -52,13 +65,33 @@ class Recipe:
     def samples(self, worker: int) -> int:
         return 8 + 4 * worker if self.uneven else 8
 
+    def overflow(self, worker: int, version: int) -> bool:
+        return self.overflows and worker == 1 and version % 7 == 3
+
+    def backward(
+        self,
+        net: nn.Module,
+        worker: int,
+        version: int,
+        scaled: Callable[[Tensor], Tensor] = lambda loss: loss,
+    ) -> None:
+        """Gradients of a worker's mini-batch, micro-batch after micro-batch."""
+        inputs, labels = batch_of(worker, version)
+        for x, y in zip(inputs.chunk(self.micro), labels.chunk(self.micro), strict=True):
+            scaled(nn.functional.cross_entropy(net(x), y) / self.micro).backward()
+
 
 RECIPES = {
-    "sgd": Recipe(lambda net: torch.optim.SGD(net.parameters(), lr=0.1)),
-    "momentum, schedule, clipping": Recipe(
-        lambda net: torch.optim.SGD(net.parameters(), lr=0.2, momentum=0.9), clip_norm=0.5, decay=0.99
+    "sgd, scaler, overflow, accumulation": Recipe(
+        lambda net: torch.optim.SGD(net.parameters(), lr=0.1), micro=2, overflows=True
     ),
-    "adamw, uneven": Recipe(lambda net: torch.optim.AdamW(net.parameters(), lr=0.01), uneven=True),
+    "momentum, schedule, clipping": Recipe(
+        lambda net: torch.optim.SGD(net.parameters(), lr=0.2, momentum=0.9),
+        policy="deadline:seconds=0.004",
+        clip_norm=0.5,
+        decay=0.99,
+    ),
+    "adamw, uneven": Recipe(lambda net: torch.optim.AdamW(net.parameters(), lr=0.002), uneven=True),
 }
 
 
@@ -66,10 +99,6 @@ def batch_of(worker: int, version: int) -> tuple[Tensor, Tensor]:
     """A function of both, and of nothing else."""
     generator = torch.Generator().manual_seed(1000 * version + worker)
     return torch.randn(BATCH, 6, generator=generator), torch.randint(3, (BATCH,), generator=generator)
-
-
-def loss_of(net: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
-    return nn.functional.cross_entropy(net(batch[0]), batch[1])
 
 
 def replayed(recipe: Recipe, accepted: Mapping[int, Sequence[int]], workers: int) -> dict[str, Tensor]:
@@ -100,7 +129,7 @@ def _replay(
     for worker in members:
         net.load_state_dict(before, strict=False)
         net.zero_grad()
-        loss_of(net, batch_of(worker, version)).backward()
+        recipe.backward(net, worker, version)
         weight = recipe.samples(worker) / samples
         for name, parameter in net.named_parameters():
             if parameter.grad is not None:

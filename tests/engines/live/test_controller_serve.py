@@ -18,7 +18,7 @@ from hub_scripts import ALIKE, applied, arrived, bye, hello
 
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.controller.serve import Served, Server, serve
-from tailcut.engines.live.messages import Close, FromController, FromWorker, Go, New, Over, Refused
+from tailcut.engines.live.messages import Close, Free, FromController, FromWorker, Go, New, Over, Refused
 from tailcut.engines.live.wire import FROM_CONTROLLER, encode
 from tailcut.errors import InputError
 from tailcut.forecast import NoForecast
@@ -124,8 +124,7 @@ def works(address: str, worker: int, workers: int) -> list[int]:
                 continue
             line.say(arrived(worker, version))
         line.say(bye(worker, message.version))
-        while not isinstance(message := line.hear(), Over):
-            pass
+        line.hears(Free)
         return used
 
 
@@ -209,7 +208,7 @@ def test_a_run_of_no_updates_is_over_as_it_begins() -> None:
             line.hears(New)
             line.hears(Over)
             line.say(bye(worker))
-        one.hears(Over)
+        one.hears(Free)
         assert run.end().version == 0
 
 
@@ -221,7 +220,7 @@ def test_what_is_no_message_is_counted_and_does_no_harm() -> None:
         line.say(hello(0, 1))
         line.hears(New)
         line.say(bye(0))
-        line.hears(Over)
+        line.hears(Free)
         assert run.end() == Served(version=0, why=None, malformed=6, ignored=0)
 
 
@@ -298,7 +297,7 @@ def test_a_controller_that_is_stopped_says_so() -> None:
         line.say(hello(0, 1))
         line.hears(New)
         run.stopped.set()
-        assert line.hears(Refused).why == "The controller was stopped. Start the run again."
+        assert line.hears(Refused).why.startswith("The controller was stopped, or worker 0, which had")
         assert run.end().why is not None
 
 

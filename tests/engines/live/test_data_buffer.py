@@ -125,7 +125,7 @@ def test_a_gradient_is_none_only_where_nobody_had_one() -> None:
     assert one.unused.grad is None
 
 
-def test_batch_statistics_are_averaged_and_counters_are_not() -> None:
+def test_batch_statistics_are_averaged_and_counters_counted_on() -> None:
     crew = nets(2)
     flats = [FlatBuffer(net) for net in crew]
     computed(crew[0], 0, 6)
@@ -140,7 +140,84 @@ def test_batch_statistics_are_averaged_and_counters_are_not() -> None:
         assert net.norm.running_mean is not None
         torch.testing.assert_close(net.norm.running_mean, (6 * means[0] + 2 * means[1]) / 8)
     assert torch.equal(crew[0].norm.state_dict()["running_var"], crew[1].norm.state_dict()["running_var"])
-    assert [int(net.norm.num_batches_tracked or 0) for net in crew] == [1, 2]
+    counts = [net.norm.num_batches_tracked for net in crew]
+    assert [each.item() for each in counts if each is not None] == [1, 1], "round((6 · 1 + 2 · 2) / 8)"
+
+
+def test_large_whole_numbers_stay_exact_and_flags_are_put_to_the_vote() -> None:
+    class Counting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(1))
+            self.count: Tensor
+            self.flags: Tensor
+            self.register_buffer("count", torch.tensor(2**40 + 1))
+            self.register_buffer("flags", torch.tensor([True, False, False]))
+
+    crew = [Counting() for _ in range(3)]
+    flats = [FlatBuffer(net) for net in crew]
+    for version in range(3):
+        for worker, (net, flat) in enumerate(zip(crew, flats, strict=True)):
+            net.count += 3
+            net.flags[:] = torch.tensor([False, worker == 1, worker != 1])
+            flat.pack(8)
+        total = reduced(flats, version)
+        for flat in flats:
+            flat.unpack(total, 24)
+    for net in crew:
+        assert net.count.item() == 2**40 + 10
+        assert net.flags.tolist() == [False, False, True]
+
+
+def test_what_own_passes_did_to_buffers_is_taken_back() -> None:
+    [net] = nets(1)
+    before = copy.deepcopy(net.norm.state_dict())
+    flat = FlatBuffer(net)
+    computed(net, 0, 4)
+    assert not torch.equal(net.norm.state_dict()["running_mean"], before["running_mean"])
+    flat.restore()
+    for key, value in net.norm.state_dict().items():
+        assert torch.equal(value, before[key]), key
+
+
+@pytest.mark.parametrize("divides", [True, False])
+def test_part_of_a_mini_batch_counts_by_its_samples(divides: bool) -> None:
+    """Micro-batches added up, their losses divided by their number or not: one stops after 1 of 4."""
+    crew = nets(2)
+    flats = [FlatBuffer(net.eval()) for net in crew]
+    micro = torch.randn(2, 4, 5, 3, generator=torch.Generator().manual_seed(0))
+    usual = 4 if divides else 1
+    for worker, done in enumerate((4, 1)):
+        crew[worker].zero_grad()
+        for each in micro[worker, :done]:
+            (crew[worker](each).square().mean() / usual).backward()
+        flats[worker].pack(5 * done, share=done / 4)
+    flats[0].unpack(reduced(flats), 25)
+    [one] = nets(1)
+    all_of_it = torch.cat([micro[0].reshape(20, 3), micro[1, 0]])
+    (one.eval()(all_of_it).square().mean() * 4 / usual).backward()
+    for name, mean in gradients(crew[0]).items():
+        torch.testing.assert_close(mean, gradients(one)[name])
+
+
+def test_how_far_gradients_scatter_comes_out() -> None:
+    crew, samples = nets(3), [8, 5, 2]
+    flats = [FlatBuffer(net, scatter=True) for net in crew]
+    norms = []
+    for seed, (net, flat, count) in enumerate(zip(crew, flats, samples, strict=True)):
+        computed(net, seed, count)
+        norms.append(sum(float(each.square().sum()) for each in gradients(net).values()))
+        flat.pack(count)
+    total = reduced(flats)
+    found = flats[0].scatter_in(total, workers=3, samples=15)
+    flats[0].unpack(total, 15)
+    big = sum(float(each.square().sum()) for each in gradients(crew[0]).values())
+    assert found is not None
+    assert found.samples == 15
+    assert found.big == pytest.approx(big, rel=1e-5)
+    assert found.small == pytest.approx(sum(norms) / 3, rel=1e-5)
+    assert found.small_samples == pytest.approx(3 / (1 / 8 + 1 / 5 + 1 / 2), rel=1e-6)
+    assert FlatBuffer(crew[0]).scatter_in(total, workers=3, samples=15) is None
 
 
 def test_constants_do_not_drift() -> None:

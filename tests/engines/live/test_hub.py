@@ -33,7 +33,7 @@ def test_who_made_the_update_goes_on_by_itself_and_the_late_one_is_sent_for() ->
     assert it.handle(applied(2, 1), 3.0) == [], "the first report opens the round; nobody has to be told"
     assert it.handle(applied(1, 1), 3.1) == []
     assert it.version == 1
-    assert it.handle(arrived(0, 0), 4.0) == [(0, go(1))]
+    assert it.handle(arrived(0, 0), 4.0) == [(0, go(1, late=2.0))]
 
 
 def test_who_comes_between_a_close_and_the_next_opening_is_sent_for_at_the_opening() -> None:
@@ -41,7 +41,7 @@ def test_who_comes_between_a_close_and_the_next_opening_is_sent_for_at_the_openi
     it.handle(arrived(2), 1.0)
     it.handle(arrived(1), 2.0)
     assert it.handle(arrived(0, 0), 2.5) == []
-    assert it.handle(applied(1, 1), 3.0) == [(0, go(1))]
+    assert it.handle(applied(1, 1), 3.0) == [(0, go(1, late=0.5))]
 
 
 def test_who_is_told_to_drop_its_work_is_sent_for_at_the_opening() -> None:

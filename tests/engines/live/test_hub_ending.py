@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub_scripts import applied, arrived, bye, close, hello, hub
+from hub_scripts import FREE, applied, arrived, bye, close, go, hello, hub
 
 from tailcut.engines.live.controller.hub import SENDER, Hub
 from tailcut.engines.live.messages import Over, Refused
@@ -20,7 +20,7 @@ def test_a_worker_that_leaves_is_no_longer_waited_for() -> None:
     it = hub()
     it.handle(arrived(0), 1.0)
     it.handle(arrived(1), 1.0)
-    assert it.handle(bye(2), 2.0) == [(0, close(0, 0, 1)), (1, close(0, 0, 1))]
+    assert it.handle(bye(2), 2.0) == [(0, close(0, 0, 1)), (1, close(0, 0, 1)), (2, FREE)]
     assert it.handle(arrived(2), 2.5) == []
     assert it.ignored == 1
 
@@ -39,7 +39,7 @@ def test_an_update_that_nobody_is_left_to_make_ends_the_run() -> None:
     answers = it.handle(bye(0), 1.5)
     assert it.why is not None
     assert it.why.startswith("Version 1 was never made")
-    assert answers == [(1, Refused(1, 1, it.why)), (2, Refused(1, 1, it.why))]
+    assert answers == [(1, Refused(1, 1, it.why)), (2, Refused(1, 1, it.why)), (0, FREE)]
 
 
 def test_a_round_whose_only_gradients_have_left_ends_the_run() -> None:
@@ -54,15 +54,24 @@ def test_a_round_whose_only_gradients_have_left_ends_the_run() -> None:
     assert records == [], "it was not carried out"
 
 
-def test_when_the_last_has_left_everybody_is_told() -> None:
-    it = hub(workers=2)
-    for worker in range(2):
-        it.handle(arrived(worker), 1.0)
-    for worker in range(2):
-        it.handle(applied(worker, 1), 2.0)
+def test_who_has_left_is_needed_until_all_others_have_what_it_holds() -> None:
+    it = hub(Backup(c=2))
+    it.handle(arrived(0), 1.0)
+    it.handle(arrived(1), 1.0)
+    it.handle(applied(0, 1), 2.0)
+    assert it.handle(bye(0, 1), 3.0) == [], "worker 1 may not have made its update yet, and 2 lacks it"
+    assert it.handle(applied(1, 1), 3.0) == [], "worker 2 lacks it"
+    assert it.handle(arrived(2, 0), 4.0) == [(2, go(1, late=3.0))], "it is about to pull it"
+    assert it.handle(arrived(2, 1), 5.0) == [(0, FREE)]
+
+
+def test_when_the_last_has_left_nobody_needs_anybody() -> None:
+    it = hub(Backup(c=1), workers=2)
+    it.handle(arrived(1), 1.0)
+    it.handle(applied(1, 1), 2.0)
     assert it.handle(bye(1, 1), 3.0) == []
     assert not it.over
-    assert it.handle(bye(0, 1), 3.0) == [(0, Over(1, 1, 1)), (1, Over(1, 1, 1))]
+    assert it.handle(bye(0), 3.0) == [(0, FREE), (1, FREE)]
     assert it.over
     assert it.why is None
 
@@ -78,10 +87,10 @@ def test_a_run_ends_with_its_last_update_and_no_round_opens() -> None:
     assert it.handle(applied(2, 1), 3.0) == []
     assert it.handle(arrived(0, 0), 3.5) == [], "it has its answer"
     assert it.wake_at is None
-    for worker in range(3):
+    for worker in (2, 1, 0):
         assert not it.over
         answers = it.handle(bye(worker, 1), 4.0)
-    assert answers == [(0, over), (1, over), (2, over)]
+    assert answers == [(0, FREE), (1, FREE), (2, FREE)]
     it.think()
     assert len(records) == 1
     assert [(settle.worker, settle.fate) for settle in settled] == [(0, Fate.LATE)]
@@ -89,10 +98,10 @@ def test_a_run_ends_with_its_last_update_and_no_round_opens() -> None:
 
 def test_a_run_ends_when_too_few_are_left() -> None:
     it = hub(min_workers=2)
-    assert it.handle(bye(0), 1.0) == []
-    assert it.handle(bye(1), 1.0) == [(2, Over(1, 1, 0))]
+    assert it.handle(bye(0), 1.0) == [(0, FREE)]
+    assert it.handle(bye(1), 1.0) == [(2, Over(1, 1, 0)), (1, FREE)]
     assert it.handle(arrived(2), 2.0) == [], "no round closes any more"
-    assert it.handle(bye(2), 2.0)[0] == (0, Over(1, 1, 0))
+    assert it.handle(bye(2), 2.0) == [(2, FREE)]
     assert it.over
 
 

@@ -19,6 +19,7 @@ from tailcut.engines.live.messages import (
     Applied,
     Arrived,
     Close,
+    Free,
     FromController,
     FromWorker,
     Go,
@@ -76,6 +77,7 @@ class Scene:
     came: set[tuple[int, int]] = field(default_factory=set)
     closes: dict[int, Close] = field(default_factory=dict)
     refused: int = 0
+    freed: list[int] = field(default_factory=list)
 
     def say(self, message: FromWorker) -> None:
         if isinstance(message, Arrived) and message.finite:
@@ -92,7 +94,15 @@ class Scene:
                 assert self.closes.setdefault(message.version, message) == message, (
                     "a round closes once, alike for all"
                 )
+            if isinstance(message, Free):
+                self.free(worker)
             self.workers[worker].inbox.append(message)
+
+    def free(self, who: int) -> None:
+        assert self.workers[who].at == "left"
+        there = [other for other in self.workers if other.at != "left"]
+        assert all(other.version >= self.workers[who].version for other in there), "they lack what it holds"
+        self.freed.append(who)
 
     def read(self, who: int) -> None:
         """Take one message out of the inbox, as a worker does that is in `step()` or between micro-batches."""
@@ -244,14 +254,13 @@ def test_when_all_have_left_the_run_is_over_and_everybody_knows(
     it = scene(policy, late_finish)
     for step in steps:
         it.step(*step)
-    last: Answers = []
     for who in range(WORKERS):
         if it.workers[who].at != "left":
-            last = it.hub.handle(bye(who), it.now)
+            it.freed += [w for w, message in it.hub.handle(bye(who), it.now) if isinstance(message, Free)]
     # Some leave in the midst of an update here; if nobody is left to make it, that is said.
     assert it.hub.over
     assert it.hub.why is None or "was never made" in it.hub.why
-    assert last == [(who, Over(1, 1, it.hub.version)) for who in range(WORKERS)]
+    assert sorted(it.freed) == list(range(WORKERS)), "once each"
 
 
 def test_the_model_of_a_worker_can_tell_a_hub_that_errs() -> None:

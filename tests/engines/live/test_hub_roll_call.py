@@ -11,12 +11,13 @@ from hub_scripts import ALIKE, arrived, begun, bye, hello
 from tailcut.acceptance import ASYNCHRONOUS
 from tailcut.engines.live.controller.hub import SENDER, Hub
 from tailcut.engines.live.controller.orders import Answers
-from tailcut.engines.live.messages import Alike, New, Over, Refused
+from tailcut.engines.live.messages import Alike, Free, New, Over, Refused
 from tailcut.errors import ParameterError
 from tailcut.forecast import NoForecast
+from tailcut.learning.rates import RATES
 from tailcut.policy import Policy
 from tailcut.round import Rounds
-from tailcut.rules import WaitAll
+from tailcut.rules import AdaSync, Ahead, Dbw, Explore, Valued, WaitAll
 
 
 def hub(workers: int = 3, **more: Any) -> Hub:
@@ -77,7 +78,7 @@ def test_as_many_hellos_again_as_a_process_likes() -> None:
         (
             "parameters",
             "fff",
-            "names, shapes or types of the parameters (as a digest): 'abc123' at workers 0 and 2",
+            "names, shapes or types of the parameters: 'abc123' at workers 0 and 2",
         ),
         ("settings", "clip", "the settings: 'clip_norm=None' at workers 0 and 2, 'clip' at worker 1"),
     ],
@@ -154,9 +155,11 @@ def test_a_worker_that_leaves_before_the_run_begins_ends_it() -> None:
     it = hub()
     it.handle(hello(0), 0.0)
     it.handle(hello(1), 0.0)
-    why = refusal(it.handle(bye(1, term=0, epoch=0), 1.0), 0)
+    refused, free = it.handle(bye(1, term=0, epoch=0), 1.0)
+    why = refusal([refused], 0)
+    assert free == (1, Free(1, 0))
     assert why.startswith("Worker 1 left before the run began.")
-    assert it.handle(bye(0, term=0, epoch=0), 1.0) == []
+    assert it.handle(bye(0, term=0, epoch=0), 1.0) == [(0, Free(1, 0))]
     assert refusal(it.handle(hello(2), 2.0), 2) == why
     assert it.over
 
@@ -182,6 +185,23 @@ def test_a_run_that_has_all_its_updates_ends_as_it_begins() -> None:
 def test_impossible_parameters_are_refused(changes: dict[str, int], sentence: str) -> None:
     with pytest.raises(ParameterError, match=sentence):
         hub(**changes)
+
+
+@pytest.mark.parametrize(
+    ("rule", "rate", "sentence"),
+    [
+        (Dbw(), "fixed", "goes by the loss, which live training does not know"),
+        (AdaSync(), "fixed", "goes by the loss, which live training does not know"),
+        (
+            Explore(Valued(Ahead())),
+            "linear",
+            'objective=gain goes with its own learning-rate rule: give rate="gain"',
+        ),
+    ],
+)
+def test_what_live_training_cannot_measure_is_refused(rule: Any, rate: str, sentence: str) -> None:
+    with pytest.raises(ParameterError, match=sentence):
+        Hub(Rounds(Policy(NoForecast(), rule)), 2, rate=RATES[rate])
 
 
 def test_what_is_not_synchronous_is_refused() -> None:

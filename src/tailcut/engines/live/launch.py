@@ -7,8 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tailcut.errors import ParameterError
 from tailcut.types import Seconds
@@ -19,7 +20,13 @@ LOOK: Seconds = 0.05
 """Between two looks at the processes."""
 
 
-def launch(script: Sequence[str], workers: int) -> int:
+def launch(
+    script: Sequence[str],
+    workers: int,
+    *,
+    tell: Callable[[str], None] | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> int:
     """Run a script in so many processes, as `torchrun` would on one machine; the first exit code that is not 0, or 0.
 
     When one fails the others are ended. Ctrl-C ends them all.
@@ -27,21 +34,45 @@ def launch(script: Sequence[str], workers: int) -> int:
     Args:
         script: file and arguments.
         workers: processes.
+        tell: is given every line that they print, from threads; without it they print for themselves.
+        meanwhile: is called many times a second.
     """
     if workers < 1:
         raise ParameterError(f"-n must be at least 1 worker, but got {workers}.")
-    port = _free_port()
+    port = free_port()
+    out, err = (None, None) if tell is None else (subprocess.PIPE, subprocess.STDOUT)
+    command = [sys.executable, *script]
     running = [
-        subprocess.Popen([sys.executable, *script], env=_environment(worker, workers, port))
+        subprocess.Popen(command, env=environment(worker, workers, port), stdout=out, stderr=err)
         for worker in range(workers)
     ]
+    readers = [] if tell is None else [_reader(process, tell) for process in running]
     try:
-        return _watched(running)
+        return _watched(running, meanwhile)
     finally:
         _end(running)
+        for reader in readers:
+            # Somebody else may hold the other end, such as a controller that sees the run out.
+            reader.join(PATIENCE)
 
 
-def _environment(worker: int, workers: int, port: int) -> dict[str, str]:
+def _reader(process: subprocess.Popen[bytes], tell: Callable[[str], None]) -> threading.Thread:
+    """A thread that tells what a process prints."""
+    output = process.stdout
+    assert output is not None
+
+    def read() -> None:
+        with output:
+            for line in output:
+                tell(line.decode(errors="replace").rstrip("\r\n"))
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    return thread
+
+
+def environment(worker: int, workers: int, port: int) -> dict[str, str]:
+    """What tells a process its place among the workers of one machine, as `torchrun` would."""
     places = {"RANK": worker, "LOCAL_RANK": worker, "WORLD_SIZE": workers, "LOCAL_WORLD_SIZE": workers}
     told = {name: str(value) for name, value in places.items()}
     told |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
@@ -49,8 +80,9 @@ def _environment(worker: int, workers: int, port: int) -> dict[str, str]:
     return {"OMP_NUM_THREADS": "1"} | os.environ | told
 
 
-def _watched(running: Sequence[subprocess.Popen[bytes]]) -> int:
+def _watched(running: Sequence[subprocess.Popen[bytes]], meanwhile: Callable[[], None]) -> int:
     while True:
+        meanwhile()
         codes = [process.poll() for process in running]
         failed = [code for code in codes if code]
         if failed or None not in codes:
@@ -71,7 +103,8 @@ def _end(running: Sequence[subprocess.Popen[bytes]]) -> None:
             process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])

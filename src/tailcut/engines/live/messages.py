@@ -4,8 +4,8 @@ Every message carries the controller's term and the epoch; one of another term o
 place in the process group, from 0. A version counts updates: version v is the parameters after v of them, and the
 round of version v makes version v + 1.
 
-    worker ─▶ controller:  Hello, Arrived, Applied, Bye, State
-    controller ─▶ worker:  New, Close, Go, Limit, Stop, Refused, Over
+    worker ─▶ controller:  Hello, Meet, Arrived, Applied, Bye, State
+    controller ─▶ worker:  New, Close, Go, Limit, Stop, Refused, Over, Free
     worker ─▶ worker:      Pull, answered by an update of the log (`updates.py`) or NotYet
 """
 
@@ -37,6 +37,7 @@ class Alike(msgspec.Struct, frozen=True, array_like=True):
         optimiser: class and flags.
         parameters: names, shapes and types, as one digest.
         settings: of tailcut's own optimiser (clipping, mode), in words.
+        numbers: that the net begins with, as one digest.
     """
 
     torch: str
@@ -44,6 +45,23 @@ class Alike(msgspec.Struct, frozen=True, array_like=True):
     optimiser: str
     parameters: str
     settings: str
+    numbers: str = ""
+
+
+class Scatter(msgspec.Struct, frozen=True, array_like=True):
+    """How far the gradients of one update scatter: what `tailcut.types.Measured` needs of them.
+
+    Attributes:
+        samples: in the update.
+        big: squared norm of the mean gradient.
+        small: mean squared norm of the workers' own.
+        small_samples: that these are means over; of different numbers, the harmonic mean.
+    """
+
+    samples: int
+    big: float
+    small: float
+    small_samples: float
 
 
 class Hello(Message, frozen=True):
@@ -68,6 +86,13 @@ class Hello(Message, frozen=True):
     version: int
     chain: bytes
     alike: Alike
+
+
+class Meet(Message, frozen=True):
+    """A worker's script wants all workers to meet at every version that `every` divides."""
+
+    worker: int
+    every: int
 
 
 class Arrived(Message, frozen=True):
@@ -97,15 +122,19 @@ class Applied(Message, frozen=True):
         worker: who.
         version: after it.
         chain: of its log, up to there.
+        numbers: a digest of the parameters after it, now and then; empty otherwise.
+        scatter: of the gradients in it, where that is looked at.
     """
 
     worker: int
     version: int
     chain: bytes
+    numbers: bytes = b""
+    scatter: Scatter | None = None
 
 
 class Bye(Message, frozen=True):
-    """A worker leaves its loop and is no longer waited for."""
+    """A worker leaves its loop and is no longer waited for. It still gives its updates to others, until `Free`."""
 
     worker: int
     version: int
@@ -157,10 +186,12 @@ class Go(Message, frozen=True):
     Attributes:
         version: to compute at.
         deadline: seconds after which it stops by itself; None for none.
+        late: seconds from the close of the round it computed for to its arrival: what the others did not wait.
     """
 
     version: int
     deadline: float | None
+    late: float = 0.0
 
 
 class Limit(Message, frozen=True):
@@ -180,9 +211,13 @@ class Stop(Message, frozen=True):
 
 
 class Over(Message, frozen=True):
-    """The run has ended at `version`: everybody has said `Bye`, or as many updates were asked for."""
+    """The run has ended at `version`: as many updates were asked for, or too few workers are left. Say `Bye`."""
 
     version: int
+
+
+class Free(Message, frozen=True):
+    """To a worker that has said `Bye`: nobody needs anything of it any more."""
 
 
 class Refused(Message, frozen=True):
@@ -210,6 +245,6 @@ class NotYet(Message, frozen=True):
     newest: int
 
 
-FromWorker: TypeAlias = Hello | Arrived | Applied | Bye | State
-FromController: TypeAlias = New | Close | Go | Limit | Stop | Refused | Over
+FromWorker: TypeAlias = Hello | Meet | Arrived | Applied | Bye | State
+FromController: TypeAlias = New | Close | Go | Limit | Stop | Refused | Over | Free
 BetweenWorkers: TypeAlias = Pull | NotYet

@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -19,6 +17,7 @@ import numpy as np
 
 from tailcut.engines.simulated.meter import Point, Totals
 from tailcut.errors import InputError
+from tailcut.json_lines import line_of, take_lines
 
 if TYPE_CHECKING:  # Whoever only reads journals does without torch.
     from tailcut.engines.simulated.training import Trained
@@ -124,7 +123,7 @@ class Writer:
         self._file.close()
 
     def _line(self, values: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps({key: _told(value) for key, value in values.items()}) + "\n")
+        self._file.write(line_of(values))
         self._file.flush()
 
 
@@ -140,62 +139,37 @@ def read_journal(path: Path) -> Journal:
         raise InputError(
             f"{path} cannot be read: {problem}. Run the study again to make it anew."
         ) from problem
-    head: Head | None = None
-    points: list[Point] = []
-    end: End | None = None
-    for number, line in enumerate(lines, 1):
-        try:
-            values = _values(json.loads(line))
-            match values.pop("kind"):
-                case "head" if number == 1 and values.pop("format") == FORMAT:
-                    head = Head(**values)
-                case "point" if head is not None and end is None:
-                    points.append(Point(**values))
-                case "end" if head is not None and end is None:
-                    end = _end(values)
-                case kind:
-                    raise ValueError(f"a line of kind {kind!r} does not belong there")
-        except (ValueError, TypeError, KeyError, AttributeError) as problem:
-            # The last line of a run that was broken off may be half a line.
-            if number == len(lines) and head is not None:
-                break
-            raise InputError(
-                f"Line {number} of {path} is damaged ({problem}). Delete the file and run the study again: "
-                "only that run is repeated."
-            ) from problem
-    if head is None:
+    read = _Read()
+    take_lines(
+        lines, read.take, path, "Delete the file and run the study again: only that run is repeated.", 1
+    )
+    if read.head is None:
         raise InputError(f"{path} is empty. Delete it and run the study again: only that run is repeated.")
-    return Journal(head, tuple(points), end)
+    return Journal(read.head, tuple(read.points), read.end)
+
+
+class _Read:
+    """The lines of a journal so far."""
+
+    def __init__(self) -> None:
+        self.head: Head | None = None
+        self.points: list[Point] = []
+        self.end: End | None = None
+
+    def take(self, number: int, values: dict[str, Any]) -> None:
+        """One more."""
+        match values.pop("kind"):
+            case "head" if number == 1 and values.pop("format") == FORMAT:
+                self.head = Head(**values)
+            case "point" if self.head is not None and self.end is None:
+                self.points.append(Point(**values))
+            case "end" if self.head is not None and self.end is None:
+                self.end = _end(values)
+            case kind:
+                raise ValueError(f"a line of kind {kind!r} does not belong there")
 
 
 def _end(values: dict[str, Any]) -> End:
     values["accepted"] = np.array(values["accepted"], dtype=np.int64)
     totals = Totals(**{f.name: values.pop(f.name) for f in fields(Totals)})
     return End(totals=totals, **values)
-
-
-def _told(value: Any) -> Any:
-    """What JSON can hold: numbers that are not finite as words."""
-    match value:
-        case float() if not math.isfinite(value):
-            return repr(value)
-        case np.ndarray():
-            return value.tolist()
-        case dict():
-            return {key: _told(each) for key, each in value.items()}
-    return value
-
-
-def _values(line: Any) -> dict[str, Any]:
-    if not isinstance(line, dict):
-        raise TypeError("not an object")
-    return {key: _back(value) for key, value in line.items()}
-
-
-def _back(value: Any) -> Any:
-    match value:
-        case "inf" | "-inf" | "nan":
-            return float(value)
-        case dict():
-            return {key: _back(each) for key, each in value.items()}
-    return value

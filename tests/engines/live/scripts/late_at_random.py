@@ -9,39 +9,47 @@ import time
 from pathlib import Path
 
 import torch
-from tests.engines.live.recipes import RECIPES, batch_of, loss_of
+from tests.engines.live.recipes import RECIPES, TOTAL
 
 import tailcut
 
 
-def run(name: str, out: Path, total: int) -> None:
+def run(name: str, out: Path) -> None:
     recipe = RECIPES[name]
     net = recipe.net()
     optimiser = recipe.optimiser(net)
     opt = tailcut.Optimizer(
         optimiser,
         net,
-        policy="backup:c=3",
+        policy=recipe.policy,
         rate=recipe.rate,
         scheduler=recipe.scheduler(optimiser),
         clip_norm=recipe.clip_norm,
-        total=total,
+        total=TOTAL,
+        max_wait=20.0,
     )
+    # A scale of every worker's own: gradients are unscaled before they are averaged.
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** (10 + opt.worker), enabled=recipe.overflows)
     accepted: dict[int, list[int]] = {}
-    for _ in opt.rounds(range(10 * total)):
-        if random.Random(f"{opt.worker} {opt.version}").random() < 0.2:
-            time.sleep(0.02)
+    late = 0
+    for _ in opt.rounds(range(10 * TOTAL)):
+        worker, version = opt.worker, opt.version
+        if random.Random(f"{worker} {version}").random() < 0.15:
+            time.sleep(0.004)
         opt.zero_grad()
-        loss_of(net, batch_of(opt.worker, opt.version)).backward()
-        version = opt.version
-        outcome = opt.step(samples=recipe.samples(opt.worker))
+        recipe.backward(net, worker, version, scaler.scale)
+        if recipe.overflow(worker, version):
+            net.last.weight.grad.mul_(torch.inf)
+        outcome = scaler.step(opt, samples=recipe.samples(worker))
+        scaler.update()
+        late += not outcome.accepted
         if outcome.accepted:
             accepted[version] = list(outcome.members)
     torch.save(net.state_dict(), out / f"{name}.{opt.worker}.pt")
-    (out / f"{name}.{opt.worker}.json").write_text(json.dumps(accepted))
+    (out / f"{name}.{opt.worker}.json").write_text(json.dumps({"accepted": accepted, "late": late}))
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for each in RECIPES:
-        run(each, Path(sys.argv[1]), int(sys.argv[2]))
+        run(each, Path(sys.argv[1]))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from tailcut.acceptance import SYNCHRONOUS
 from tailcut.engines.live.messages import Arrived
 from tailcut.errors import ParameterError
+from tailcut.learning.rates import Noisy, RateRule
 from tailcut.round import Rounds
 
 
-def check_parameters(rounds: Rounds, workers: int, total: int | None, min_workers: int) -> None:
+def check_parameters(
+    rounds: Rounds, workers: int, total: int | None, min_workers: int, rate: RateRule
+) -> None:
     """Refuse a run that cannot be.
 
     Raises:
@@ -24,6 +27,15 @@ def check_parameters(rounds: Rounds, workers: int, total: int | None, min_worker
         raise ParameterError(
             f"Live training is synchronous, but the policy asks for {rounds.acceptance}. "
             "Simulate it, or choose another."
+        )
+    objective = getattr(getattr(rounds.policy, "rule", None), "objective_name", "count")
+    if objective == "descent":
+        raise ParameterError(
+            "The policy goes by the loss, which live training does not know. Simulate it, or choose another."
+        )
+    if objective == "gain" and not isinstance(rate, Noisy):
+        raise ParameterError(
+            'objective=gain goes with its own learning-rate rule: give rate="gain", or leave the objective out.'
         )
 
 

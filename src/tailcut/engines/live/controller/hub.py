@@ -5,8 +5,8 @@
 It translates between the messages of the live engine and the events and commands of `tailcut.round`, and decides
 nothing that the rounds decide. What nobody can mend is told to all as `Refused`, with a sentence, and ends the run.
 
-A run ends in two steps. `Over` to a worker that is still in its loop says: leave it, at that version. When all have
-said `Bye` everybody gets `Over` again: nobody needs anything of anybody any more.
+A run ends in two steps. `Over` to a worker that is still in its loop says: leave it, at that version. Who has said
+`Bye` gets `Free` when everybody who is there has the updates that it holds, at the latest when all have left.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ from tailcut.engines.live.messages import (
     Applied,
     Arrived,
     Bye,
+    Free,
     FromWorker,
     Hello,
+    Meet,
     New,
     Over,
     Refused,
+    Scatter,
     State,
 )
 from tailcut.learning.rates import Fixed, RateRule
@@ -77,7 +80,7 @@ class Hub:
         records: Callable[[RoundRecord], None] = ignore,
         settled: Callable[[events.Settle], None] = ignore,
     ) -> None:
-        check_parameters(rounds, workers, total, min_workers)
+        check_parameters(rounds, workers, total, min_workers, rate or Fixed())
         self.version, self.ignored = 0, 0
         self.why: str | None = None
         self.places = Places()
@@ -125,12 +128,14 @@ class Hub:
             return self._ignore()
         place.heard = now
         match message:
+            case Meet():
+                return self._meet(message)
             case Arrived():
-                return self._arrived(message, now)
+                return self._freed(self._arrived(message, now))
             case Applied():
-                return self._applied(message, now)
+                return self._freed(self._applied(message, now))
             case Bye():
-                return self._bye(message, now)
+                return self._freed(self._bye(message, now))
             case State():
                 return self._ignore()
 
@@ -153,7 +158,8 @@ class Hub:
         if self.why is not None:
             return []
         self.why, self._orders.ended = why, True
-        return [(worker, self._refused(self.why)) for worker in self.places.there]
+        refused = self._refused(self.why)
+        return self._freed([(worker, refused) for worker in self.places.there])
 
     # -- silence ------------------------------------------------------------------------------------------------
 
@@ -200,6 +206,12 @@ class Hub:
         self._orders.enlist({hello.worker: hello.node for hello in hellos}, newest.version, now)
         return [*((worker, self._new) for worker in members), *self._go_on(now)]
 
+    def _meet(self, message: Meet) -> Answers:
+        if message.every < 1:
+            return [(SENDER, self._refused(f"Workers can meet every 1, 2, … versions, not {message.every}."))]
+        self._orders.meetings.ask(message.every)
+        return []
+
     def _arrived(self, message: Arrived, now: Seconds) -> Answers:
         why = impossible(message)
         if why is not None:
@@ -214,13 +226,14 @@ class Hub:
         if not self._orders.reports.take(message):
             return []
         self.version = message.version
-        return self._go_on(now)
+        return self._go_on(now, message.scatter)
 
-    def _go_on(self, now: Seconds) -> Answers:
+    def _go_on(self, now: Seconds, scatter: Scatter | None = None) -> Answers:
         """Parameters are out: the next round opens, unless the run is over."""
         if self._total is not None and self.version >= self._total:
             return self._end()
-        return self._sound(self._orders.tell(events.Applied(now, self.version)))
+        measured = self._orders.scale.measured(scatter)
+        return self._sound(self._orders.tell(events.Applied(now, self.version, measured)))
 
     def _bye(self, message: Bye, now: Seconds) -> Answers:
         self.places.leave(message.worker, message.version)
@@ -229,18 +242,24 @@ class Hub:
         answers = self._orders.tell(events.Left(now, message.worker))
         never_made = self._orders.reports.leave(message.worker)
         if not self.places.there:
-            self._all_left = True
-            return self._end(self.places.all)
+            self._all_left = self._orders.ended = True
+            return []
         if never_made is not None:
             return self.fail(lost(never_made))
         few = len(self.places.there) < self._min and not self._orders.ended
         return self._sound([*answers, *self._end()] if few else answers)
 
-    def _end(self, told: list[WorkerId] | None = None) -> Answers:
-        """The run is over; by default those who are there are told."""
+    def _end(self) -> Answers:
+        """The run is over; those who are there are told."""
         self._orders.ended = True
         over = Over(self.term, self.epoch, self.version)
-        return [(worker, over) for worker in (self.places.there if told is None else told)]
+        return [(worker, over) for worker in self.places.there]
+
+    def _freed(self, answers: Answers) -> Answers:
+        """The answers, and who is not needed any more."""
+        free = Free(self.term, self.epoch)
+        gone = self.places.release(everybody=self.why is not None)
+        return [*answers, *((worker, free) for worker in gone)]
 
     # -- small things -------------------------------------------------------------------------------------------
 
@@ -257,7 +276,7 @@ class Hub:
         self._began = now if self._began is None else self._began
         return max(now, self._orders.now)
 
-    def _is_current(self, message: Arrived | Applied | Bye | State) -> bool:
+    def _is_current(self, message: Meet | Arrived | Applied | Bye | State) -> bool:
         if isinstance(message, Bye):
             # Leaving is true in whatever epoch it was said.
             return message.term <= self.term and message.epoch <= self.epoch

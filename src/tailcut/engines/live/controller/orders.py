@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TypeAlias, final
 
 from tailcut import events
+from tailcut.engines.live.controller.meetings import Meetings, Meets
 from tailcut.engines.live.controller.places import Doing, Places
 from tailcut.engines.live.controller.reports import Reports
 from tailcut.engines.live.controller.scale import Scale
@@ -15,6 +16,8 @@ from tailcut.types import RoundRecord, Seconds, WorkerId
 
 Answers: TypeAlias = list[tuple[WorkerId, FromController]]
 """To whom, and what; in the order in which they are to be sent."""
+MOST_TRIES = 100
+"""Rounds of one version whose gradients were all not finite. Scales of mixed precision find their place in fewer."""
 
 
 @final
@@ -33,6 +36,8 @@ class Orders:
         why: what went wrong with the rounds, as a sentence; None as long as nothing did.
         ended: no round opens or closes any more.
         reports: of updates that are being made.
+        meetings: versions at which the rounds wait for all.
+        scale: of the learning rate.
     """
 
     def __init__(self, rounds: Rounds, places: Places, scale: Scale, term: int) -> None:
@@ -41,7 +46,12 @@ class Orders:
         self.why: str | None = None
         self.ended = False
         self.reports = Reports()
-        self._rounds, self._places, self._scale = rounds, places, scale
+        self.meetings = Meetings()
+        self._rounds = Rounds(
+            Meets(rounds.policy, self.meetings), rounds.acceptance, rounds.late_finish, rounds.overhead
+        )
+        self._rounds.state = rounds.state
+        self.scale, self._places, self._tries = scale, places, 0
         self._by_themselves: frozenset[WorkerId] = frozenset()
         self._untold: list[RoundRecord | events.Settle] = []
 
@@ -63,8 +73,8 @@ class Orders:
 
     def arrived(self, message: Arrived, now: Seconds) -> Answers:
         """What a worker with its gradient leads to."""
-        if self._places.arrive(message.worker, message.version):
-            self._scale.arrived(message)
+        if self._places.arrive(message.worker, message.version, now):
+            self.scale.arrived(message)
         what = (message.worker, message.version, message.seconds, message.share, message.finite)
         return self.tell(events.Arrived(now, *what))
 
@@ -106,6 +116,11 @@ class Orders:
     def _opened(self, command: events.OpenRound) -> Answers:
         """Who made the update is there by itself; the others are sent for."""
         self.wake_at = None
+        self._tries = self._tries + 1 if self.meetings.version == command.version else 1
+        if self._tries > MOST_TRIES:
+            self.why = _diverged(command.version)
+            return []
+        self.meetings.version = command.version
         there, self._by_themselves = self._by_themselves, frozenset()
         limit = command.deadline
         answers = [self._go(w, command.version, limit) for w in command.workers if w not in there]
@@ -115,8 +130,10 @@ class Orders:
         return answers
 
     def _go(self, worker: WorkerId, version: int, limit: Seconds | None) -> tuple[WorkerId, FromController]:
-        self._places[worker].now_does(Doing.COMPUTES, version)
-        return worker, Go(self.term, self.epoch, version, limit)
+        place = self._places[worker]
+        place.now_does(Doing.COMPUTES, version)
+        late, place.late = place.late, 0.0
+        return worker, Go(self.term, self.epoch, version, limit, late)
 
     def _closed(self, command: events.CloseRound) -> Answers:
         self.wake_at = None
@@ -129,11 +146,12 @@ class Orders:
         self._untold.append(command.record)
         self._by_themselves = frozenset(accepted)
         self.reports.expect(command.version + 1, accepted)
+        self._places.closed_without(command.version, self.now)
         for worker in accepted:
             self._places[worker].now_does(Doing.REDUCES, command.version + 1)
         for worker in command.abandon:
             self._places[worker].now_does(Doing.DROPS, command.version)
-        scale = self._scale.of(command.version, accepted)
+        scale = self.scale.of(command.version, accepted)
         close = Close(self.term, self.epoch, command.version, accepted, scale, command.abandon)
         # Everybody else waits for those who reduce, so these are told first.
         rest = [worker for worker in self._places.there if worker not in self._by_themselves]
@@ -145,6 +163,14 @@ def lost(version: int) -> str:
     return (
         f"Version {version} was never made: all workers whose gradients were accepted for it have left. "
         "Resume from a checkpoint."
+    )
+
+
+def _diverged(version: int) -> str:
+    """Why a run cannot go on whose gradients are never finite."""
+    return (
+        f"No gradient of version {version} was finite in {MOST_TRIES} attempts: the net has diverged. "
+        "Go back to a checkpoint and lower the learning rate, or clip."
     )
 
 

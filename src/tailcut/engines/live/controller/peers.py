@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from tailcut.engines.live.messages import Applied, Arrived, Bye, State
+from tailcut.engines.live.messages import Applied, Arrived, Bye, Meet, State
 from tailcut.types import WorkerId
 
 
@@ -34,7 +34,7 @@ class Peers:
         """The connection of a worker; None if it has none."""
         return self._peer.get(worker)
 
-    def pretends(self, peer: bytes, message: Arrived | Applied | Bye | State) -> str | None:
+    def pretends(self, peer: bytes, message: Meet | Arrived | Applied | Bye | State) -> str | None:
         """Why a message on this connection is not its worker's, as a sentence; None if it is."""
         worker = self._worker.get(peer)
         if worker == message.worker:

@@ -32,6 +32,10 @@ class Place:
         doing: what it does, at `version`.
         version: see `Doing`.
         arrivals: how often it came to `step()`.
+        has: the newest version that it is known to have.
+        cut: the clock's seconds at which the round it computes for was closed without it; None if it was not.
+        late: seconds after that at which it arrived.
+        free: whether it was told that nobody needs anything of it.
     """
 
     hello: Hello
@@ -39,10 +43,14 @@ class Place:
     doing: Doing = Doing.STARTS
     version: int = 0
     arrivals: int = 0
+    has: int = 0
+    cut: Seconds | None = None
+    late: Seconds = 0.0
+    free: bool = False
 
     def now_does(self, doing: Doing, version: int) -> None:
         """It does something else from here on."""
-        self.doing, self.version = doing, version
+        self.doing, self.version, self.cut = doing, version, None
 
     @property
     def is_next(self) -> bool:
@@ -56,6 +64,7 @@ class Place:
 
     def made(self, version: int) -> None:
         """It reports an update: if that is the one it was to make, it computes from there."""
+        self.has = max(self.has, version)
         if self.doing is Doing.REDUCES and self.version == version:
             self.doing = Doing.COMPUTES
 
@@ -104,7 +113,7 @@ class Places:
         """A worker is there, or says so again."""
         known = self._all.get(hello.worker)
         if known is None:
-            self._all[hello.worker] = Place(hello, now, version=hello.version)
+            self._all[hello.worker] = Place(hello, now, version=hello.version, has=hello.version)
             self._there = sorted((*self._there, hello.worker))
         else:
             known.heard = now
@@ -112,16 +121,38 @@ class Places:
     def leave(self, worker: WorkerId, version: int) -> None:
         """A worker is gone."""
         self._all[worker].now_does(Doing.LEFT, version)
+        self._all[worker].has = version
         self._there = [other for other in self._there if other != worker]
 
-    def arrive(self, worker: WorkerId, version: int) -> bool:
+    def arrive(self, worker: WorkerId, version: int, now: Seconds) -> bool:
         """A worker has come to `step()`; whether that was its next thing to do."""
         place = self._all[worker]
+        place.has = max(place.has, version)
         if place.version != version or place.doing not in (Doing.COMPUTES, Doing.REDUCES):
             return False
+        place.late = 0.0 if place.cut is None else now - place.cut
         place.now_does(Doing.WAITS, version)
         place.arrivals += 1
         return True
+
+    def closed_without(self, version: int, now: Seconds) -> None:
+        """The round of this version is closed: who computes for it is late from now on."""
+        for worker in self._there:
+            place = self._all[worker]
+            if place.doing in (Doing.COMPUTES, Doing.REDUCES) and place.version == version:
+                place.cut = now
+
+    def release(self, everybody: bool = False) -> list[WorkerId]:
+        """Who has left, was not told so yet, and holds nothing that somebody who is there might still lack."""
+        if len(self._there) == len(self._all):
+            return []
+        those_there = () if everybody else self._there
+        least = min((self._all[worker].has for worker in those_there), default=math.inf)
+        found = [worker for worker in sorted(self.left) if not self._all[worker].free]
+        found = [worker for worker in found if self._all[worker].has <= least]
+        for worker in found:
+            self._all[worker].free = True
+        return found
 
     @property
     def last_heard(self) -> Seconds:

@@ -45,8 +45,14 @@ class Reports:
         """Why the run cannot go on after this report; None if it agrees with what is known."""
         update = self._updates.get(report.version)
         known = None if update is None else update.first
-        if known is None or known.chain == report.chain:
+        if known is None or (known.chain, known.numbers) == (report.chain, report.numbers):
             return None
+        if known.chain == report.chain:
+            return (
+                f"The nets of workers {known.worker} and {report.worker} are no longer the same at version "
+                f"{report.version}, after the same updates. Change parameters and learning rates only by the "
+                "optimiser, its scheduler= and after_update=, the same at every worker, and resume from a checkpoint."
+            )
         return (
             f"Workers {known.worker} and {report.worker} came to version {report.version} by different updates: "
             "their nets are no longer the same. Resume from a checkpoint, and please report this."

@@ -13,7 +13,8 @@ MUST_AGREE: dict[str, Callable[[Hello], str]] = {
     "the torch version": lambda hello: hello.alike.torch,
     "the machine": lambda hello: hello.alike.machine,
     "the optimiser": lambda hello: hello.alike.optimiser,
-    "names, shapes or types of the parameters (as a digest)": lambda hello: hello.alike.parameters,
+    "names, shapes or types of the parameters": lambda hello: hello.alike.parameters,
+    "the numbers that the net begins with (as a digest; seed all alike)": lambda hello: hello.alike.numbers,
     "the settings": lambda hello: hello.alike.settings,
 }
 """What is compared, and where a Hello says it."""

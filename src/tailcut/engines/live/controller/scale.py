@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import final
 
-from tailcut.engines.live.messages import Arrived
+from tailcut.engines.live.messages import Arrived, Scatter
 from tailcut.learning.rates import Behind, RateRule
-from tailcut.types import WorkerId
+from tailcut.noise import Noise, after
+from tailcut.types import Measured, WorkerId
 
 
 @final
@@ -27,6 +29,7 @@ class Scale:
         self._workers = workers
         self._samples: dict[WorkerId, int] = {}
         self._batch: dict[WorkerId, float] = {}
+        self._noise, self._last = Noise(), 1.0
 
     def arrived(self, message: Arrived) -> None:
         """A gradient is in."""
@@ -37,7 +40,20 @@ class Scale:
     def of(self, version: int, accepted: Sequence[WorkerId]) -> float:
         """The multiple for the update that follows `version`, made of the last gradients of these workers."""
         samples = sum(self._samples[worker] for worker in accepted)
-        return self._rule.rate(1.0, Behind(version, samples, self._full(samples), noise=None))
+        behind = Behind(version, samples, self._full(samples), self._noise.scale)
+        self._last = self._rule.rate(1.0, behind)
+        return self._last
+
+    def measured(self, scatter: Scatter | None) -> Measured | None:
+        """What the gradients of the last update showed. Their loss and the workers' own rate are not known here."""
+        if scatter is None:
+            return None
+        sizes = self._batch.values()
+        batch = round(sum(sizes) / len(sizes)) if sizes else scatter.samples
+        numbers = (scatter.big, scatter.small, scatter.small_samples)
+        measured = Measured(math.nan, scatter.samples, max(batch, 1), *numbers, self._last)
+        self._noise = after(self._noise, measured)
+        return measured
 
     def _full(self, samples: int) -> int:
         if not self._batch:

@@ -56,6 +56,7 @@ def serve(
     max_wait: Seconds = 300.0,
     *,
     say: Callable[[str], None] = print,
+    look: Callable[[Hub, Seconds], None] = lambda hub, now: None,
     clock: Callable[[], Seconds] = time.monotonic,
 ) -> Served:
     """Be the controller of a run until it is over.
@@ -68,6 +69,7 @@ def serve(
         max_wait: seconds after which silence is spoken of. If then somebody waits for an answer and nobody at all
             says anything, the run ends.
         say: is told who is silent, once each time.
+        look: is shown the hub and told the time when nobody waits for anything, several times a second.
         clock: seconds, never running backwards.
 
     Raises:
@@ -75,10 +77,14 @@ def serve(
     """
     with _listening(address) as router:
         ready(router.getsockopt_string(zmq.LAST_ENDPOINT))
-        server = Server(hub, router, max_wait, say, clock)
+        server = Server(hub, router, max_wait, say, clock, look)
         while not (hub.over or server.given_up):
             if stop():
-                server.send(hub.fail("The controller was stopped. Start the run again."))
+                server.send(
+                    hub.fail(
+                        "The controller was stopped, or worker 0, which had started it, has ended. Start the run again."
+                    )
+                )
                 break
             server.turn()
         server.finish()
@@ -126,7 +132,7 @@ class Server:
     """A hub on a socket.
 
     Args:
-        hub, max_wait, say, clock: as of `serve`.
+        hub, max_wait, say, clock, look: as of `serve`.
         router: the socket, listening.
     """
 
@@ -137,11 +143,12 @@ class Server:
         max_wait: Seconds,
         say: Callable[[str], None],
         clock: Callable[[], Seconds],
+        look: Callable[[Hub, Seconds], None] = lambda hub, now: None,
     ) -> None:
         self.malformed = 0
         self.given_up = False
         self._hub, self._router, self._clock = hub, router, clock
-        self._max_wait, self._say = max_wait, say
+        self._max_wait, self._say, self._look = max_wait, say, look
         self._peers = Peers()
         self._spoken_of: set[WorkerId] = set()
         self._look_around = clock() + max_wait
@@ -155,6 +162,7 @@ class Server:
         self.send(self._hub.tick(self._clock()))
         if not self._something_came():
             self.send(self._hub.think())
+            self._look(self._hub, self._clock())
             self._mind_silence()
             if not self._hub.over:
                 self._wait()

@@ -1,10 +1,11 @@
 """Everything workers add up in one round, as one vector on the host: the net's side of a reduction.
 
-    gradients | used, one per parameter | floating buffers | changed, one per buffer | trailer
+    gradients | used, one per parameter | buffers | changed, one per buffer | scatter | trailer
 
 Gradients and buffers are multiplied with the worker's samples; the divisor is what the trailer's samples sum up to.
 A gradient is None after an update only if no accepted worker had one (under Adam, None and zero differ). A buffer that
-no accepted worker has changed stays what it was, to the bit: averaging equal numbers would make constants drift.
+no accepted worker has changed stays what it was, to the bit: averaging equal numbers would make constants drift. Of
+whole numbers (counters) it is the change that is averaged, and rounded.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from tailcut.engines.live.data.scaling import (
     spread,
     spread_together,
 )
+from tailcut.engines.live.data.scatter import SCATTER, scatter_in
 from tailcut.engines.live.data.trailer import LENGTH, Closed, samples_in, trailer
+from tailcut.engines.live.messages import Scatter
 
 
 @final
@@ -43,9 +46,10 @@ class Layout:
     dtype: torch.dtype
 
     @property
-    def parts(self) -> tuple[int, int, int, int, int]:
+    def parts(self) -> tuple[int, int, int, int, int, int]:
         """Numbers of each part."""
-        return sum(self.parameters), len(self.parameters), sum(self.buffers), len(self.buffers), LENGTH
+        gradients, buffers = sum(self.parameters), sum(self.buffers)
+        return gradients, len(self.parameters), buffers, len(self.buffers), SCATTER, LENGTH
 
     @property
     def length(self) -> int:
@@ -53,18 +57,19 @@ class Layout:
         return sum(self.parts)
 
     def split(self, vector: Tensor) -> tuple[Tensor, ...]:
-        """Views of gradients, used, buffers, changed and trailer."""
+        """Views of gradients, used, buffers, changed, scatter and trailer."""
         return torch.split(vector, list(self.parts))
 
 
 class FlatBuffer:
     """Packs a net's gradients and buffers into one vector, and puts a reduced vector back.
 
-    Only what was trainable at construction takes part, and of the buffers those that are saved with the net and
-    floating. Gloo works on the host: for a net on a GPU, one device vector is copied as a whole.
+    Only what was trainable at construction takes part, and of the buffers those that are saved with the net. Gloo
+    works on the host: for a net on a GPU, one device vector is copied as a whole.
 
     Args:
         module: the net. All workers' parameters and buffers must be equal from here on.
+        scatter: whether to add up what tells how far gradients scatter; the same everywhere.
 
     Example:
         >>> from tailcut.engines.live.messages import Close
@@ -81,7 +86,7 @@ class FlatBuffer:
         tensor([[0.5000]])
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, scatter: bool = False) -> None:
         self._named, self._frozen = parameters(module)
         self._trained = [each for _, each in self._named]
         self._places = averaged(module)
@@ -89,7 +94,7 @@ class FlatBuffer:
         self.layout = Layout(
             tuple(each.numel() for each in self._trained),
             tuple(each.numel() for each in buffers),
-            widest([*self._trained, *buffers]),
+            widest([*self._trained, *(each for each in buffers if each.is_floating_point())]),
         )
         device = self._trained[0].device
         on_host = device.type == "cpu"
@@ -98,31 +103,42 @@ class FlatBuffer:
         # What is gathered in and spread from on the net's device; few large parameters on the host need no such place.
         direct = on_host and not self._together
         self._staged = self.source if direct else torch.zeros_like(self.source, device=device)
-        self._gradients, _, staged, _, _ = self.layout.split(self._staged)
+        self._gradients, _, staged, *_ = self.layout.split(self._staged)
         self._parts, self._buffer_parts = self._views(self._gradients), self._buffer_views(staged)
         self._kept, self._means = torch.empty(2, sum(self.layout.buffers), dtype=self.layout.dtype)
         self._kept_parts, self._mean_parts = self._buffer_views(self._kept), self._buffer_views(self._means)
+        self._counts = {
+            n: torch.empty_like(each) for n, each in enumerate(buffers) if not each.is_floating_point()
+        }
         self._pool = Pool(self.layout.length, self.layout.dtype)
-        self._samples = 0
+        self._samples, self._scatter = 0, scatter
         self.rebase()
 
     @torch.no_grad()
-    def pack(self, samples: int) -> None:
-        """Write gradients and buffers, times the samples they are means over, into `source`. No gradient changes."""
+    def pack(self, samples: int, share: float = 1.0) -> None:
+        """Write gradients and buffers, times the samples they are means over, into `source`. No gradient changes.
+
+        Args:
+            samples: of this worker.
+            share: of the mini-batch that they are. Who adds up micro-batches has that share of its usual gradient.
+        """
         refuse_gradients(self._named, self._frozen)
         values = [each.grad for each in self._trained]
+        factor = samples / share
         if self._together:
-            gather_together(values, self._parts, self._gradients, samples)
+            gather_together(values, self._parts, self._gradients, factor)
         else:
-            gather(values, self._parts, samples)
+            gather(values, self._parts, factor)
         if self._places:
-            torch._foreach_copy_(self._buffer_parts, [place.buffer for place in self._places])
+            torch._foreach_copy_(self._buffer_parts, self._own_buffers())
         if self._staged is not self.source:
             self.source.copy_(self._staged)
-        _, used, buffers, changed, _ = self.layout.split(self.source)
+        gradients, used, buffers, changed, scatter, _ = self.layout.split(self.source)
         used.copy_(torch.tensor([float(value is not None) for value in values]))
         changed.copy_(torch.tensor(self._changes(buffers)))
         buffers.mul_(samples)
+        if self._scatter:
+            scatter[0], scatter[1] = gradients.square().sum() / max(samples, 1) ** 2, 1.0 / max(samples, 1)
         self._samples = samples
 
     def stamp(self, closed: Closed) -> None:
@@ -132,7 +148,7 @@ class FlatBuffer:
 
     def finite(self) -> bool:
         """Whether all that was packed can be averaged. A buffer may hold infinities (masks do), but no NaN."""
-        gradients, _, buffers, _, _ = self.layout.split(self.source)
+        gradients, _, buffers, *_ = self.layout.split(self.source)
         least, most = torch.aminmax(gradients)
         return bool(torch.isfinite(least) & torch.isfinite(most)) and not bool(buffers.isnan().any())
 
@@ -145,10 +161,21 @@ class FlatBuffer:
         *_, last = self.layout.split(reduced)
         return samples_in(last.tolist(), closed)
 
+    def scatter_in(self, reduced: Tensor, workers: int, samples: int) -> Scatter | None:
+        """How far the gradients of an update scatter; None where nobody was asked to look.
+
+        Args:
+            reduced: their sum.
+            workers: that are in it.
+            samples: that are in it.
+        """
+        gradients, _, _, _, scatter, _ = self.layout.split(reduced)
+        return scatter_in(gradients, scatter.tolist(), workers, samples) if self._scatter else None
+
     @torch.no_grad()
     def unpack(self, reduced: Tensor, samples: int) -> None:
         """Make gradients and buffers of the net what a reduced vector says; the vector stays as it is."""
-        gradients, used, buffers, changed, _ = self.layout.split(reduced)
+        gradients, used, buffers, changed, _, _ = self.layout.split(reduced)
         for parameter, count in zip(self._trained, used.tolist(), strict=True):
             if not count:
                 parameter.grad = None
@@ -166,8 +193,18 @@ class FlatBuffer:
     @torch.no_grad()
     def rebase(self) -> None:
         """Take the net's buffers as what all replicas have now: after a state was loaded into it."""
-        for place, kept in zip(self._places, self._kept_parts, strict=True):
-            kept.copy_(place.buffer)
+        for n, (place, kept) in enumerate(zip(self._places, self._kept_parts, strict=True)):
+            if n in self._counts:
+                self._counts[n].copy_(place.buffer)
+                kept.zero_()
+            else:
+                kept.copy_(place.buffer)
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        """Take back what this worker's own passes did to the buffers since the last update."""
+        if self._places:
+            torch._foreach_copy_([place.buffer for place in self._places], self._all_have())
 
     def _spread_staged(self, outs: list[Tensor | None], samples: int) -> None:
         if self._together:
@@ -177,14 +214,27 @@ class FlatBuffer:
 
     def _put_buffers(self, changed: list[float]) -> None:
         """Changed buffers become the mean, the others what they were before this worker's own pass."""
-        buffers = [place.buffer for place in self._places]
-        for buffer, mean, kept, count in zip(
-            buffers, self._mean_parts, self._kept_parts, changed, strict=True
-        ):
-            if count:
-                kept.copy_(mean if buffer.dtype == mean.dtype else mean.to(buffer.dtype))
-        if buffers:
-            torch._foreach_copy_(buffers, self._kept_parts)
+        each = zip(self._places, self._mean_parts, self._kept_parts, changed, strict=True)
+        for n, (place, mean, kept, count) in enumerate(each):
+            if count and n in self._counts:
+                whole = self._counts[n]
+                whole.copy_(whole.to(torch.int64) + mean.round().to(whole.device, torch.int64))
+            elif count:
+                kept.copy_(mean.to(place.buffer.dtype))
+        self.restore()
+
+    def _own_buffers(self) -> list[Tensor]:
+        """Of this worker, now; of whole numbers, what they have changed by."""
+        return [
+            place.buffer.to(torch.int64) - self._counts[n].to(torch.int64)
+            if n in self._counts
+            else place.buffer
+            for n, place in enumerate(self._places)
+        ]
+
+    def _all_have(self) -> list[Tensor]:
+        """What every replica's buffers are."""
+        return [self._counts.get(n, kept) for n, kept in enumerate(self._kept_parts)]
 
     def _views(self, gradients: Tensor) -> list[Tensor]:
         parts = torch.split(gradients, list(self.layout.parameters))

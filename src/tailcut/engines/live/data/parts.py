@@ -1,4 +1,4 @@
-"""What of a net takes part in an update: its trainable parameters, and the floating buffers that are saved with it."""
+"""What of a net takes part in an update: its trainable parameters, and the buffers that are saved with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parameters(module: nn.Module) -> tuple[Named, Named]:
 
 
 def averaged(module: nn.Module) -> list[Place]:
-    """Where the buffers to average are, each once. Counters, and what is not saved, stay each worker's own."""
+    """Where the buffers to average are, each once. What is not saved with the net stays each worker's own."""
     seen: set[int] = set()
     found: list[Place] = []
     for owner in module.modules():
@@ -34,7 +34,7 @@ def averaged(module: nn.Module) -> list[Place]:
                 continue
             seen.add(id(buffer))
             _refuse_lazy(name, buffer)
-            if buffer.is_floating_point():
+            if not buffer.is_complex():
                 found.append(Place(owner, name, buffer.shape))
     return found
 

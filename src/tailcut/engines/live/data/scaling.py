@@ -20,7 +20,7 @@ def mostly_small(sizes: Sequence[int]) -> bool:
     return sum(sizes) < LARGE * len(sizes)
 
 
-def gather(values: Sequence[Tensor | None], parts: Sequence[Tensor], factor: int) -> None:
+def gather(values: Sequence[Tensor | None], parts: Sequence[Tensor], factor: float) -> None:
     """Each part = its value times the factor, in the precision of the part; None counts as zero."""
     for value, part in zip(values, parts, strict=True):
         if value is None:
@@ -32,7 +32,7 @@ def gather(values: Sequence[Tensor | None], parts: Sequence[Tensor], factor: int
 
 
 def gather_together(
-    values: Sequence[Tensor | None], parts: Sequence[Tensor], vector: Tensor, factor: int
+    values: Sequence[Tensor | None], parts: Sequence[Tensor], vector: Tensor, factor: float
 ) -> None:
     """The same for many small values; the parts must be all of the vector."""
     pairs = [(value, part) for value, part in zip(values, parts, strict=True) if value is not None]

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import blake2b
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tailcut.engines.live.messages import Alike
+from tailcut.engines.live.worker.replica import digest
 
 
 def alike(module: nn.Module, optimiser: torch.optim.Optimizer, settings: str) -> Alike:
     """What this worker has."""
+    state = module.state_dict(keep_vars=True)
     return Alike(
-        str(torch.__version__), _machine(module), _optimiser(optimiser), _parameters(module), settings
+        torch=str(torch.__version__),
+        machine=_machine(module),
+        optimiser=_optimiser(optimiser),
+        parameters=_parameters(state),
+        settings=settings,
+        numbers=digest(state.values()).hex(),
     )
 
 
@@ -33,10 +41,10 @@ def _optimiser(optimiser: torch.optim.Optimizer) -> str:
     return f"{type(optimiser).__name__}({'; '.join(groups)})"
 
 
-def _parameters(module: nn.Module) -> str:
-    """A digest of names, shapes, types, what is trained, and the numbers themselves."""
-    digest = blake2b(digest_size=16)
-    for name, each in module.state_dict(keep_vars=True).items():
-        digest.update(f"{name} {tuple(each.shape)} {each.dtype} {each.requires_grad};".encode())
-        digest.update(each.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
+def _parameters(state: Mapping[str, Tensor]) -> str:
+    """How many there are, and a digest of names, shapes, types, and what is trained."""
+    names = blake2b(digest_size=8)
+    for name, each in state.items():
+        names.update(f"{name} {tuple(each.shape)} {each.dtype} {each.requires_grad};".encode())
+    count = sum(each.numel() for each in state.values())
+    return f"{len(state)} tensors of {count} numbers, {names.hexdigest()}"

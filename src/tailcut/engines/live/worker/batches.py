@@ -1,9 +1,10 @@
-"""How many samples a batch holds."""
+"""How many samples a batch holds, and how many of its micro-batches were computed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 from torch import Tensor
 
@@ -18,6 +19,40 @@ def samples_of(batch: Any) -> int:
     """
     first = _first(batch)
     return 1 if first is None or first.dim() == 0 else max(1, len(first))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Micro:
+    """Micro-batches of one step.
+
+    Attributes:
+        many: there are; 1 where nobody counts.
+        done: of them.
+        dropped: what was computed is not wanted.
+
+    Example:
+        >>> half = Micro(many=8, done=4)
+        >>> half.share, half.of(32), Micro().share
+        (0.5, 16, 1.0)
+    """
+
+    many: int = 1
+    done: int = 0
+    dropped: bool = False
+
+    def after(self, counted: bool) -> Micro:
+        """With one more done, where they are counted."""
+        return replace(self, done=min(self.done + 1, self.many)) if counted else self
+
+    @property
+    def share(self) -> float:
+        """Of the mini-batch that was computed."""
+        return self.done / self.many if self.done else 1.0
+
+    def of(self, samples: int) -> int:
+        """The part of the samples of a mini-batch."""
+        return min(samples, max(1, round(samples * self.share)))
 
 
 def _first(batch: Any) -> Tensor | None:

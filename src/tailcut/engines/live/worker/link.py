@@ -7,6 +7,7 @@ from types import TracebackType
 from uuid import uuid4
 
 import zmq
+from zmq.utils.monitor import recv_monitor_message
 
 from tailcut.engines.live.messages import FromController, FromWorker
 from tailcut.engines.live.wire import FROM_CONTROLLER, encode
@@ -15,6 +16,8 @@ from tailcut.types import Seconds
 
 LINGER_MS = 1000
 """How long a closing line goes on sending what was said last."""
+KEEPALIVE_S = 30
+"""Of quiet after which the system sees whether the other machine is still there."""
 
 
 class Link:
@@ -33,6 +36,10 @@ class Link:
         self._socket.setsockopt(zmq.RCVHWM, 0)
         # The same name after a connection was lost: the controller knows it again.
         self._socket.setsockopt(zmq.ROUTING_ID, uuid4().bytes)
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, KEEPALIVE_S)
+        self._is_connected = False
+        self._events = self._socket.get_monitor_socket(zmq.EVENT_CONNECTED | zmq.EVENT_DISCONNECTED)
         try:
             self._socket.connect(address)
         except zmq.ZMQError as problem:
@@ -40,6 +47,13 @@ class Link:
             raise InputError(
                 f"The controller's address {address!r} cannot be connected to: {problem}. Give it as tcp://host:port."
             ) from problem
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the controller's process is there, as far as is known."""
+        while self._events.poll(0):
+            self._is_connected = recv_monitor_message(self._events)["event"] == zmq.EVENT_CONNECTED
+        return self._is_connected
 
     def send(self, message: FromWorker) -> None:
         """Say something; it is on its way when this returns."""
@@ -58,6 +72,8 @@ class Link:
 
     def close(self) -> None:
         """Hang up; what was said last is still sent."""
+        self._socket.disable_monitor()
+        self._events.close()
         self._socket.close()
         self._context.term()
 

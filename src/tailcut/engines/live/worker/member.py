@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import final
@@ -23,22 +22,18 @@ from tailcut.engines.live.messages import (
     Go,
     Hello,
     Limit,
+    Meet,
     New,
     Over,
-    Refused,
 )
+from tailcut.engines.live.worker.inbox import Inbox, RunError
 from tailcut.engines.live.worker.link import Link
 from tailcut.engines.live.worker.outcome import Outcome
 from tailcut.engines.live.worker.replica import Replica
-from tailcut.errors import TailcutError
-from tailcut.types import Seconds
+from tailcut.types import Seconds, WorkerId
 
-LOOK_UP: Seconds = 1.0
-"""After which a worker that waits sees whether it has waited too long."""
-
-
-class RunError(TailcutError):
-    """The run cannot go on at this worker; the message says why."""
+COMPARE_EVERY = 100
+"""Updates after which those who made one also tell a digest of their parameters."""
 
 
 @final
@@ -62,6 +57,10 @@ class Member:
         mesh: makes the process group of an epoch, from this worker's place in it and its size.
         max_wait: seconds without a word from the controller after which to give up.
         clock: seconds, never running backwards.
+
+    Attributes:
+        worker: its place.
+        over: whether the run has ended.
     """
 
     def __init__(
@@ -76,8 +75,9 @@ class Member:
         self._link, self._replica, self._flat = parts.link, parts.replica, parts.flat
         self._log, self._puller = parts.log, parts.puller
         self._max_wait, self._clock = max_wait, clock
-        self._unread: deque[FromController] = deque()
+        self._inbox = Inbox(parts.link, max_wait, clock)
         self._closed: dict[int, Close] = {}
+        self._members: tuple[WorkerId, ...] = ()
         self._limit: Limit | None = None
         self._link.send(hello)
         self._new = self._welcome()
@@ -96,24 +96,21 @@ class Member:
 
         A round can be closed without a worker that is still to finish: what is learnt of its run time is worth more.
         """
-        self._unread.extend(self._link.waiting())
-        for message in self._unread:
-            if isinstance(message, Over):
-                return True
-            if (
-                isinstance(message, Close)
-                and message.version == self.version
-                and self.worker in message.abandon
-            ):
-                return True
-        return False
+        return any(isinstance(message, Over) or self._drops(message) for message in self._inbox.look())
 
     @property
-    def deadline(self) -> Seconds:
+    def time_left(self) -> Seconds:
         """Seconds that are left to compute at this version; infinite where there is no limit."""
+        for message in self._inbox.look():
+            if isinstance(message, Limit):
+                self._limit = message
         if self._limit is None or self._limit.version != self.version:
             return math.inf
         return self._since + self._limit.seconds - self._clock()
+
+    def meet(self, every: int) -> None:
+        """Ask for all workers to meet at versions that this number divides."""
+        self._link.send(Meet(self._new.term, self._new.epoch, self.worker, every))
 
     def arrive(self, samples: int, share: float, finite: bool) -> Outcome:
         """Hand in the gradients that the parameters hold, and take part in what comes of them.
@@ -124,33 +121,33 @@ class Member:
             finite: False where they overflowed.
         """
         began = self._clock()
-        self._flat.pack(max(samples, 1))
+        if self.over:
+            return self._told(self.version, 0.0, 0.0, accepted=False)
+        self._flat.pack(max(samples, 1), share)
         whole = finite and samples > 0 and self._flat.finite()
-        seconds = began - self._since
-        where = (self._new.term, self._new.epoch, self.worker, self.version)
-        self._link.send(Arrived(*where, samples, share, seconds, whole))
+        self._link.send(Arrived(*self._here, samples, share, began - self._since, whole))
         return self._outcome(began)
 
     def skip(self) -> Outcome:
         """Come without a gradient: this worker was told to drop what it computed."""
         return self._outcome(self._clock())
 
-    def leave(self, wait: bool) -> None:
-        """No longer take part; others are not kept waiting.
+    def leave(self) -> None:
+        """Take part no longer. Others are not kept waiting, but may still pull what this worker holds."""
+        self._link.send(Bye(*self._here))
 
-        Args:
-            wait: for the others to leave too: at the end of a run.
-        """
-        self._link.send(Bye(self._new.term, self._new.epoch, self.worker, self.version))
-        # Others may still pull what this worker holds; when all have left they are told so, once more.
-        heard = 0
-        while wait and heard < 2 - self.over:
-            heard += isinstance(self._next(), Over)
+    def until_free(self, patience: Seconds) -> None:
+        """After leaving: wait until nobody needs anything of this worker, or there is no controller any more."""
+        self._inbox.until_free(patience)
+
+    @property
+    def _here(self) -> tuple[int, int, int, int]:
+        return self._new.term, self._new.epoch, self.worker, self.version
 
     # -- what the controller says -------------------------------------------------------------------------------
 
     def _welcome(self) -> New:
-        message = self._next()
+        message = self._inbox.next()
         if not isinstance(message, New):
             raise RunError(
                 f"The controller answered Hello with {type(message).__name__}. Start all workers again."
@@ -160,19 +157,27 @@ class Member:
     def _outcome(self, began: Seconds) -> Outcome:
         before = self.version
         while True:
-            message = self._next()
+            message = self._inbox.next()
+            waited = self._clock() - began
             if isinstance(message, Close) and self._is_mine(message):
-                waited = self._clock() - began
                 self._take_part(message)
-                return self._told(message.accepted, waited, before, accepted=True)
+                return self._told(before, waited, 0.0, accepted=True)
             self._note(message)
             if isinstance(message, Go | Over):
-                waited = self._clock() - began
                 self._catch_up(message.version)
-                return self._told((), waited, before, accepted=False)
+                # It may have taken so long that the next round is closed too.
+                if isinstance(message, Go) and self.may_stop:
+                    continue
+                late = message.late if isinstance(message, Go) else 0.0
+                return self._told(before, waited, late, accepted=False)
 
     def _is_mine(self, close: Close) -> bool:
         return close.version == self.version and self.worker in close.accepted
+
+    def _drops(self, message: FromController) -> bool:
+        """Whether it tells this worker to drop what it computes."""
+        is_here = isinstance(message, Close) and message.version == self.version
+        return is_here and isinstance(message, Close) and self.worker in message.abandon
 
     def _note(self, message: FromController) -> None:
         match message:
@@ -185,21 +190,6 @@ class Member:
             case Over():
                 self.over = True
 
-    def _next(self) -> FromController:
-        if self._unread:
-            return self._unread.popleft()
-        until = self._clock() + self._max_wait
-        while self._clock() < until:
-            message = self._link.next(LOOK_UP)
-            if isinstance(message, Refused):
-                raise RunError(message.why)
-            if message is not None:
-                return message
-        raise RunError(
-            f"The controller at {self._link.address} has said nothing for {self._max_wait:g} s. "
-            "See whether it is alive, or raise max_wait."
-        )
-
     # -- updates ------------------------------------------------------------------------------------------------
 
     def _take_part(self, close: Close) -> None:
@@ -209,9 +199,11 @@ class Member:
         places = [self._new.members.index(worker) for worker in close.accepted]
         me = self._new.members.index(self.worker)
         reduce(self._group, me, places, self._flat.source, reduced, close.version)
-        self._apply([Update.made(close, reduced, self._log.chain)])
-        where = (self._new.term, self._new.epoch, self.worker, self.version)
-        self._link.send(Applied(*where, self._log.chain))
+        update = Update.made(close, reduced, self._log.chain)
+        scatter = self._flat.scatter_in(reduced, len(close.accepted), update.samples)
+        self._apply([update])
+        numbers = b"" if self.version % COMPARE_EVERY else self._replica.digest()
+        self._link.send(Applied(*self._here, self._log.chain, numbers, scatter))
 
     def _catch_up(self, version: int) -> None:
         """Apply what was made without this worker."""
@@ -229,8 +221,14 @@ class Member:
             self._flat.unpack(update.flat, update.samples)
             self._replica.apply(update.scale)
             self._log.append(update)
+            self._members = update.accepted
 
-    def _told(self, members: tuple[int, ...], waited: Seconds, before: int, accepted: bool) -> Outcome:
+    def _told(self, before: int, waited: Seconds, late: Seconds, accepted: bool) -> Outcome:
+        applied = self.version - before
+        if not applied:
+            # Nothing came of this worker's pass, so its batch statistics must not either.
+            self._flat.restore()
         self._closed = {version: close for version, close in self._closed.items() if version >= self.version}
         self._since = self._clock()
-        return Outcome(self.version, accepted, members, waited, self.version - before, self.over)
+        members = self._members if applied else ()
+        return Outcome(self.version, accepted, members, waited, late, applied, self.over)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from os import PathLike, fspath
+from types import TracebackType
 from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
-from tailcut.engines.live.data.buffer import FlatBuffer
-from tailcut.engines.live.data.log import UpdateLog
-from tailcut.engines.live.data.pulling import Puller
-from tailcut.engines.live.data.ring import Group, mesh
-from tailcut.engines.live.data.serving import UpdateServer
-from tailcut.engines.live.messages import Hello
-from tailcut.engines.live.worker.alike import alike
-from tailcut.engines.live.worker.batches import samples_of
-from tailcut.engines.live.worker.link import Link
-from tailcut.engines.live.worker.member import Member, Parts
+from tailcut.engines.live.worker.batches import Micro, samples_of
+from tailcut.engines.live.worker.checks import check_net, check_samples, check_settings
+from tailcut.engines.live.worker.inbox import RunError
 from tailcut.engines.live.worker.outcome import Outcome
 from tailcut.engines.live.worker.replica import AfterUpdate, Replica, Scheduler
-from tailcut.engines.live.worker.start import Start, started
+from tailcut.engines.live.worker.session import Session
+from tailcut.engines.live.worker.start import Start
 from tailcut.errors import ParameterError
 from tailcut.types import Seconds
 
@@ -40,7 +35,8 @@ class Optimizer(torch.optim.Optimizer):
         optimiser: the one to wrap, over the parameters of `module`.
         module: the net, the same at every worker.
         policy: name of the policy that decides when to close, as `tailcut policies` lists them.
-        rate: learning-rate rule: `fixed`, or `linear` in the accepted share.
+        rate: learning-rate rule: `fixed`, `linear` or `sqrt` in the accepted share, or `gain`, by the noise scale of
+            the gradients: the rule that goes with policies that have `objective=gain`.
         scheduler: of learning rates; stepped here, once per update.
         clip_norm: largest norm of the mean gradient.
         after_update: called with the version after every update, also those that were made without this worker.
@@ -49,6 +45,11 @@ class Optimizer(torch.optim.Optimizer):
             `until_closed` does, or `abandon` it.
         max_wait: seconds of silence after which a run is given up, with a sentence about who was silent.
         journal: folder to keep a record of the run in, written by the controller.
+        tensorboard: folder for scalars that TensorBoard shows, likewise.
+
+    Attributes:
+        inner: the wrapped optimiser.
+        outcome: of the last `step()`; None before the first.
     """
 
     # GradScaler then calls `step()` after an overflow too, so that this worker arrives and nobody waits for it.
@@ -68,45 +69,26 @@ class Optimizer(torch.optim.Optimizer):
         late: str = "finish",
         max_wait: Seconds = 300.0,
         journal: str | PathLike[str] | None = None,
+        tensorboard: str | PathLike[str] | None = None,
     ) -> None:
+        check_settings(late, rate, total, max_wait, clip_norm)
+        check_net(module, optimiser)
         super().__init__(optimiser.param_groups, optimiser.defaults)
         self.param_groups, self.state = optimiser.param_groups, optimiser.state
         self.inner = optimiser
         self.outcome: Outcome | None = None
-        self._samples = 1
-        self._left = self._dropped = False
-        self._start = started(
-            Start(policy, rate, late, total, max_wait, None if journal is None else fspath(journal))
-        )
-        flat = FlatBuffer(module)
-        self._log = UpdateLog()
-        self._server = UpdateServer(self._log, self._start.host)
-        self._link = Link(self._start.controller)
+        self._samples, self._micro = 1, Micro()
+        self._total, self._met = total, set[int]()
         replica = Replica(module, optimiser, scheduler, clip_norm, after_update)
-        puller = Puller(flat.layout.length, flat.layout.dtype)
-        settings = f"policy={policy} rate={rate} late={late} clip_norm={clip_norm} total={total}"
-        hello = Hello(
-            term=1,
-            epoch=0,
-            worker=self._start.worker,
-            workers=self._start.workers,
-            host=self._start.host,
-            process=self._start.process,
-            node=self._start.node,
-            address=self._server.address,
-            version=0,
-            chain=self._log.chain,
-            alike=alike(module, optimiser, settings),
-        )
-        parts = Parts(self._link, replica, flat, self._log, puller)
-        self._member = Member(parts, hello, self._mesh, max_wait)
-        self._puller = puller
-        atexit.register(self.close)
+        folders = (None if each is None else fspath(each) for each in (journal, tensorboard))
+        ask = Start(policy, rate, late, total, max_wait, *folders)
+        self._session = Session(replica, ask, f"clip_norm={clip_norm}")
+        self._member = self._session.member
 
     @property
     def worker(self) -> int:
         """This worker's place, from 0."""
-        return self._start.worker
+        return self._member.worker
 
     @property
     def version(self) -> int:
@@ -116,31 +98,39 @@ class Optimizer(torch.optim.Optimizer):
     @property
     def over(self) -> bool:
         """Whether the run has ended."""
-        return self._member.over
+        return self._ended(None)
 
     def step(self, closure: Callable[[], float] | None = None, samples: int | None = None) -> Outcome:  # type: ignore[override]
         """Hand in this worker's gradient and make the next update with whoever came in time.
 
         Args:
             closure: not possible here.
-            samples: that the gradient is a mean over; by default those of the batch `rounds` gave, or 1.
+            samples: of the mini-batch whose mean gradient it is; by default those of the batch `rounds` gave, or 1.
+                Of a mini-batch that `until_closed` cut short, those of the whole one.
         """
         if closure is not None:
             raise ParameterError(
                 "A closure would compute several gradients in one step. Call step() without one."
             )
-        finite = self._unscaled()
-        if self._dropped:
-            self._dropped = False
-            self.outcome = self._member.skip()
+        if self._session.left:
+            raise RunError(
+                "This worker has left the run: no step() can follow close(), or the end of rounds()."
+            )
+        finite, micro = self._unscaled(), self._micro
+        whole = check_samples(self._samples if samples is None else samples)
+        self._micro = Micro()
+        if micro.dropped:
+            outcome = self._member.skip()
         else:
-            self.outcome = self._member.arrive(self._samples if samples is None else samples, 1.0, finite)
+            outcome = self._member.arrive(micro.of(whole), micro.share, finite)
+        self.outcome = replace(outcome, over=self.over)
         return self.outcome
 
     def rounds(self, loader: Iterable[T], total: int | None = None) -> Iterator[T]:
         """Batches until the run has made `total` updates; the loader is begun anew as often as it takes.
 
-        Without a total it ends with the loader. Either way this worker is then no longer waited for.
+        Without a total it ends with the loader. Either way, and where the loop is left early, this worker is then no
+        longer waited for.
         """
         try:
             while not self._ended(total):
@@ -151,31 +141,57 @@ class Optimizer(torch.optim.Optimizer):
                     came = True
                     self._samples = samples_of(batch)
                     yield batch
-                if not came or (total is None and self._start.ask.total is None):
+                if not came or (total is None and self._total is None):
                     return
         finally:
             self.close()
 
-    def until_closed(self, batches: Iterable[T]) -> Iterator[T]:
-        """Micro-batches of one step, until the round has been closed and what this worker computes is not wanted."""
-        self._dropped = False
+    def until_closed(self, batches: Iterable[T], partial: bool = False) -> Iterator[T]:
+        """Micro-batches of one step, until what this worker computes is not wanted any more.
+
+        Args:
+            batches: all of them.
+            partial: also stop where the policy sets a limit to computing (`drop-compute`), and hand in what was
+                computed until then, weighted by its samples. Batches then have a length, and at least one comes.
+        """
+        self._micro = Micro(many=_length(batches) if partial else 1)
         for batch in batches:
             if self._member.may_stop:
-                self._dropped = True
+                self._micro = Micro(dropped=True)
+                return
+            if partial and self._micro.done and self._member.time_left <= 0:
                 return
             yield batch
+            self._micro = self._micro.after(partial)
+
+    def every(self, k: int) -> bool:
+        """Whether k divides the version: there all workers meet, so collectives of the script's own match up.
+
+        The round of such a version waits for all, so that nobody skips it. To be asked in every turn of the loop, at
+        every worker, in the same place.
+        """
+        if k < 1:
+            raise ParameterError(f"Workers can meet every 1, 2, … versions, but got {k}.")
+        if k not in self._met and not self._session.left:
+            self._met.add(k)
+            self._member.meet(k)
+        return self.version % k == 0
 
     def close(self) -> None:
-        """Take part no longer."""
-        if self._left:
-            return
-        self._left = True
-        atexit.unregister(self.close)
-        self._member.leave(wait=self._ended(None))
-        self._link.close()
-        self._puller.close()
-        self._server.close()
-        self._start.end()
+        """Take part no longer; nobody waits for this worker from here on.
+
+        At the end of a run it waits until all have come there. Who leaves earlier gives its updates to others in the
+        background, and its process ends when they need none of them any more; that of worker 0 ends last.
+        """
+        self._session.close(over=self.over)
+
+    def __enter__(self) -> Optimizer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """As the wrapped one does."""
@@ -188,13 +204,11 @@ class Optimizer(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Into the wrapped one."""
         self.inner.load_state_dict(state_dict)
+        self.param_groups, self.state = self.inner.param_groups, self.inner.state
 
     def _ended(self, total: int | None) -> bool:
-        ends = [each for each in (total, self._start.ask.total) if each is not None]
-        return self.over or (bool(ends) and self.version >= min(ends))
-
-    def _mesh(self, place: int, size: int) -> Group:
-        return mesh(self._start.store, place, size, self._start.ask.max_wait, self._start.host)
+        ends = [each for each in (total, self._total) if each is not None]
+        return self._member.over or (bool(ends) and self.version >= min(ends))
 
     def _unscaled(self) -> bool:
         """Divide by GradScaler's scale, if there is one; whether the gradients are finite."""
@@ -207,3 +221,12 @@ class Optimizer(torch.optim.Optimizer):
                     if parameter.grad is not None:
                         parameter.grad.div_(scale)
         return True
+
+
+def _length(batches: Iterable[object]) -> int:
+    try:
+        return max(1, len(batches))  # type: ignore[arg-type]
+    except TypeError:
+        raise ParameterError(
+            "With partial=True it must be known how many micro-batches there are. Give a list of them."
+        ) from None

@@ -14,8 +14,10 @@ class Outcome:
     Attributes:
         version: updates that the parameters now have.
         accepted: whether this worker's gradient is in an update.
-        members: whose gradients are in the last update applied here.
+        members: whose gradients are in the last update applied here; empty where none was.
         waited: seconds in `step()` before it was clear what happens with the gradient.
+        saved: seconds that the others did not wait for this worker: from the close of its round to its arrival. 0
+            where it was in time, and where it stopped early: what the others were saved then, nobody knows.
         applied: updates applied, this one and those that were missed.
         over: whether the run has ended.
     """
@@ -24,6 +26,7 @@ class Outcome:
     accepted: bool
     members: tuple[WorkerId, ...]
     waited: Seconds
+    saved: Seconds
     applied: int
     over: bool
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+import zlib
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 AfterUpdate = Callable[[int], None]
 """Called with the version after each update, on every worker, late or not."""
@@ -17,6 +19,20 @@ class Scheduler(Protocol):
 
     def step(self) -> None:
         """One update was made."""
+
+
+def digest(tensors: Iterable[Tensor]) -> bytes:
+    """Of the numbers in some tensors, to the bit.
+
+    Example:
+        >>> digest([torch.zeros(2)]) == digest([torch.zeros(2)]), digest([torch.zeros(2)]) == digest([-torch.zeros(2)])
+        (True, False)
+    """
+    found = 0
+    for each in tensors:
+        numbers = each.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+        found = zlib.crc32(numbers.data, found)
+    return struct.pack(">I", found)
 
 
 class Replica:
@@ -42,6 +58,10 @@ class Replica:
         self.version = 0
         self._scheduler, self._clip_norm, self._after_update = scheduler, clip_norm, after_update
         self._parameters = [each for group in optimiser.param_groups for each in group["params"]]
+
+    def digest(self) -> bytes:
+        """Of the parameters: equal nets have equal ones."""
+        return digest(self._parameters)
 
     def apply(self, scale: float) -> None:
         """Make one update with the mean gradient that is in the parameters' `grad`.

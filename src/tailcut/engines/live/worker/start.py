@@ -1,24 +1,25 @@
-"""How a worker finds the others: places from the environment, a store, and a controller that worker 0 starts."""
+"""How a worker finds the others: its place, a store, and a controller that worker 0 starts."""
 
 from __future__ import annotations
 
 import itertools
 import os
-import socket
-import subprocess
-import sys
+import time
 from dataclasses import dataclass, field
-from functools import cache
 from typing import final
 
-import torch.distributed as dist
 from torch._C._distributed_c10d import PrefixStore, Store
-from torch.distributed.rendezvous import rendezvous
 
+from tailcut.engines.live.worker.controller_process import ControllerProcess
+from tailcut.engines.live.worker.store import find_store, own_address
 from tailcut.errors import InputError
 from tailcut.types import Seconds
 
-_ADDRESS = "controller"
+_ADDRESS, _CLAIMS, _HEARD = "controller", "claims", "heard"
+_FAILED = "!"
+"""Before a sentence that stands where the address should."""
+PATIENCE: Seconds = 10.0
+"""For the others to hear why there is no controller, before the store goes with this process."""
 _RUNS = itertools.count()
 
 
@@ -32,6 +33,7 @@ class Start:
         total: version at which the run ends.
         max_wait: seconds.
         journal: folder that the controller keeps the run in; None for none.
+        tensorboard: folder that it writes scalars to; None for none.
     """
 
     policy: str
@@ -40,6 +42,7 @@ class Start:
     total: int | None
     max_wait: Seconds
     journal: str | None = None
+    tensorboard: str | None = None
 
 
 @final
@@ -66,66 +69,35 @@ class Started:
     process: int
     store: Store
     controller: str
-    child: subprocess.Popen[str] | None = field(default=None, compare=False)
+    child: ControllerProcess | None = field(default=None, compare=False)
 
-    def end(self) -> None:
-        """See the controller out, where this worker has started it."""
+    def end(self, at_once: bool = False) -> None:
+        """See the controller out, where this worker has started it: when all have left, or at once."""
         if self.child is not None:
-            _ = self.child.wait()
+            self.child.end(at_once)
 
 
 def started(ask: Start) -> Started:
     """Find the others.
 
     Raises:
-        InputError: the environment does not say who this worker is.
+        InputError: the environment does not say who this worker is, or there is no controller.
     """
-    store, worker, workers = _store()
+    store, worker, workers = find_store(ask.max_wait)
     # A script may wrap several optimisers; all its workers do so in the same order.
     mine = PrefixStore(f"tailcut/{next(_RUNS)}", store)
-    node = int(os.environ.get("GROUP_RANK", "0"))
-    host = _host(workers)
-    child = None
-    if worker == 0:
-        child, address = _controller(ask, workers, host)
-        mine.set(_ADDRESS, address)
-    address = mine.get(_ADDRESS).decode()
+    node, host = int(os.environ.get("GROUP_RANK", "0")), own_address(workers)
+    child = _controller(ask, mine, workers, host) if worker == 0 else None
+    address = child.address if child is not None else _heard(mine, ask.max_wait)
     return Started(ask, worker, workers, node, host, os.getpid(), mine, address, child)
 
 
-def _store() -> tuple[Store, int, int]:
-    if dist.is_initialized():
-        # The only way to the store that the user's own process group was made with.
-        store = dist.distributed_c10d._get_default_store()
-        return store, dist.get_rank(), dist.get_world_size()
-    missing = [
-        name for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ
-    ]
-    if missing:
+def _controller(ask: Start, store: Store, workers: int, host: str) -> ControllerProcess:
+    """Start the controller and tell the others, whatever comes of it."""
+    if store.add(_CLAIMS, 1) > 1:
         raise InputError(
-            f"{', '.join(missing)} is not set, so this worker does not know its place. Start the script with "
-            "`tailcut launch -n 8 script.py` or with torchrun."
+            "Two workers have RANK 0, and each would start a controller. Give each its own RANK."
         )
-    return _rendezvous()
-
-
-@cache
-def _rendezvous() -> tuple[Store, int, int]:
-    """Once: worker 0 is where the store lives."""
-    store, worker, workers = next(iter(rendezvous("env://")))
-    return store, worker, workers
-
-
-def _host(workers: int) -> str:
-    """This machine as the others see it; alone on one machine, the loopback address."""
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", "0"))
-    if local == workers or os.environ.get("MASTER_ADDR") in ("127.0.0.1", "localhost"):
-        return "127.0.0.1"
-    return socket.gethostbyname(socket.gethostname())
-
-
-def _controller(ask: Start, workers: int, host: str) -> tuple[subprocess.Popen[str], str]:
-    """Start the controller. It ends with the run, or with this process: it holds the other end of its input."""
     options = {
         "workers": workers,
         "policy": ask.policy,
@@ -135,14 +107,32 @@ def _controller(ask: Start, workers: int, host: str) -> tuple[subprocess.Popen[s
         "address": f"tcp://{host}:0",
         "total": ask.total,
         "journal": ask.journal,
+        "tensorboard": ask.tensorboard,
     }
-    command = [sys.executable, "-m", "tailcut.cli", "controller"]
-    command += [f"--{name}={value}" for name, value in options.items() if value is not None]
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    address = child.stdout.readline().strip()
-    if not address:
-        raise InputError(
-            f"The controller did not start (exit code {child.wait()}); what it said stands above."
-        )
-    return child, address
+    try:
+        child = ControllerProcess(options)
+    except InputError as problem:
+        store.set(_ADDRESS, f"{_FAILED}{problem}")
+        until = time.monotonic() + min(PATIENCE, ask.max_wait)
+        while store.add(_HEARD, 0) < workers - 1 and time.monotonic() < until:
+            time.sleep(0.01)
+        raise
+    store.set(_ADDRESS, child.address)
+    return child
+
+
+def _heard(store: Store, max_wait: Seconds) -> str:
+    """What worker 0 says of the controller."""
+    until = time.monotonic() + max_wait
+    while not store.check([_ADDRESS]):
+        if time.monotonic() > until:
+            raise InputError(
+                f"Worker 0 has not started the controller within {max_wait:g} s. See what it does before it wraps "
+                "its optimiser, or raise max_wait."
+            )
+        time.sleep(0.01)
+    address: str = store.get(_ADDRESS).decode()
+    if address.startswith(_FAILED):
+        store.add(_HEARD, 1)
+        raise InputError(address.removeprefix(_FAILED))
+    return address

@@ -1,0 +1,102 @@
+"""What the controller adds to a round: clients on loopback that arrive all at once, without nets."""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import time
+from multiprocessing.queues import Queue
+
+import numpy as np
+import zmq
+
+from benchmarks.claims import Claim, print_table
+from tailcut import names
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.serve import serve
+from tailcut.engines.live.messages import Alike, Applied, Arrived, Bye, Hello
+from tailcut.engines.live.wire import encode
+from tailcut.round import Rounds
+
+LIMITS_MS = {8: 1.0, 158: 10.0, 2175: 150.0}
+POLICIES = ("wait-all", "bayes")
+ALIKE = Alike("", "", "", "", "")
+
+
+def main(repeats: int) -> list[Claim]:
+    """Run and judge."""
+    del repeats
+    rows, claims = [], []
+    for workers, limit in LIMITS_MS.items():
+        for policy in POLICIES:
+            found = 1e3 * np.array(rounds(workers, policy, 200 if workers < 1000 else 40))
+            half, most = np.percentile(found, [50, 90])
+            rows.append([str(workers), policy, f"{half:.2f}", f"{most:.2f}", f"{limit:g}"])
+            claims.append(
+                Claim(
+                    f"control traffic of a round ≤ {limit:g} ms, {workers} workers, {policy}",
+                    f"{half:.2f}",
+                    half <= limit,
+                )
+            )
+    print_table(
+        "From the last arrival until the last client has its Close, ms",
+        ("workers", "policy", "median", "90 %", "limit"),
+        rows,
+    )
+    return claims
+
+
+def rounds(workers: int, policy: str, total: int) -> list[float]:
+    """Seconds of each round, the first tenth left out."""
+    context = mp.get_context("spawn")
+    found: Queue[str] = context.Queue()
+    controller = context.Process(target=control, args=(workers, policy, total, found), daemon=True)
+    controller.start()
+    with zmq.Context() as clients:
+        clients.set(zmq.MAX_SOCKETS, workers + 8)
+        sockets = [connected(clients, found_address) for found_address in [found.get()] * workers]
+        seconds = [once(sockets, version) for version in range(total)] if greeted(sockets) else []
+        for worker, socket in enumerate(sockets):
+            socket.send(encode(Bye(1, 1, worker, total)))
+        for socket in sockets:
+            socket.close(linger=2000)
+    controller.join()
+    return seconds[total // 10 :]
+
+
+def control(workers: int, policy: str, total: int, found: Queue[str]) -> None:
+    """The controller's process."""
+    hub = Hub(Rounds(names.entrant(policy).policy, late_finish=True), workers, total=total)
+    serve(hub, "tcp://127.0.0.1:0", found.put)
+
+
+def connected(clients: zmq.Context[zmq.Socket[bytes]], address: str) -> zmq.Socket[bytes]:
+    """One client."""
+    socket = clients.socket(zmq.DEALER)
+    socket.setsockopt(zmq.RCVHWM, 0)
+    socket.connect(address)
+    return socket
+
+
+def greeted(sockets: list[zmq.Socket[bytes]]) -> bool:
+    """All have said Hello and were answered."""
+    for worker, socket in enumerate(sockets):
+        socket.send(encode(Hello(1, 0, worker, len(sockets), "", 0, 0, "", 0, bytes(16), ALIKE)))
+    return all(socket.recv() for socket in sockets)
+
+
+def once(sockets: list[zmq.Socket[bytes]], version: int) -> float:
+    """One round; while workers compute the controller thinks."""
+    arrivals = [encode(Arrived(1, 1, worker, version, 32, 1.0, 0.05, True)) for worker in range(len(sockets))]
+    applied = [encode(Applied(1, 1, worker, version + 1, bytes(16))) for worker in range(len(sockets))]
+    time.sleep(0.02 if len(sockets) < 1000 else 0.2)
+    for socket, frame in zip(sockets[:-1], arrivals, strict=False):
+        socket.send(frame)
+    sent = time.perf_counter()
+    sockets[-1].send(arrivals[-1])
+    for socket in sockets:
+        socket.recv()
+    seconds = time.perf_counter() - sent
+    for socket, frame in zip(sockets, applied, strict=True):
+        socket.send(frame)
+    return seconds

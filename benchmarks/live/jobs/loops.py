@@ -1,0 +1,147 @@
+"""The same training loop for plain DistributedDataParallel, for torchft, and with `tailcut.Optimizer`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch._C._distributed_c10d import Store, TCPStore
+from torch.distributed.rendezvous import rendezvous
+
+import tailcut
+from benchmarks.live.jobs.trouble import Trouble
+
+PIECES = 20
+"""Micro-batches of a mini-batch, for loops that look up between them."""
+LIMIT = 60.0
+"""Seconds after which a run that stands still is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be done."""
+
+    net: nn.Module
+    optimiser: torch.optim.Optimizer
+    mode: str
+    updates: int
+    trouble: Trouble
+    journal: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How long it took, and how many gradients of this worker were used."""
+
+    seconds: float
+    accepted: int
+
+
+def backward(net: nn.Module) -> None:
+    """A little arithmetic."""
+    nn.functional.cross_entropy(net(torch.randn(8, 64)), torch.randint(10, (8,))).backward()
+
+
+def with_ddp(work: Work) -> Done:
+    """As everybody does it."""
+    dist.init_process_group("gloo")
+    wrapped = nn.parallel.DistributedDataParallel(work.net)
+    began = time.monotonic()
+    for _ in range(work.updates):
+        work.optimiser.zero_grad()
+        work.trouble.work(work.trouble.seconds)
+        backward(wrapped)
+        work.optimiser.step()
+    seconds = time.monotonic() - began
+    # Nobody leaves before all have come to the end, or others would see a broken connection.
+    dist.barrier()
+    dist.destroy_process_group()
+    return Done(seconds, work.updates)
+
+
+def with_tailcut(work: Work) -> Done:
+    """The same with `tailcut.Optimizer`."""
+    policy, _, stops = work.mode.partition("+")
+    opt = tailcut.Optimizer(
+        work.optimiser,
+        work.net,
+        policy,
+        total=work.updates,
+        late="abandon" if stops else "finish",
+        max_wait=LIMIT,
+        journal=work.journal,
+    )
+    accepted, began, ended = 0, time.monotonic(), 0.0
+    for _ in opt.rounds(range(1000 * work.updates)):
+        opt.zero_grad()
+        seconds = work.trouble.seconds
+        if stops:
+            for _ in opt.until_closed(range(PIECES)):
+                work.trouble.work(seconds / PIECES)
+        else:
+            work.trouble.work(seconds)
+        backward(work.net)
+        outcome = opt.step()
+        accepted += outcome.accepted
+        # As for the others: what counts is when the last update was made, not when everybody has left.
+        ended = time.monotonic() if outcome.accepted else ended
+    return Done(ended - began, accepted)
+
+
+def with_torchft(work: Work) -> Done:
+    """The same with torchft: every worker a replica of its own, so that it could die."""
+    # Installed for this benchmark alone.
+    from torchft import DistributedDataParallel, Manager, Optimizer, ProcessGroupGloo  # type: ignore[import-not-found]
+    from torchft.coordination import LighthouseServer  # type: ignore[import-not-found]
+
+    store, worker, workers = next(iter(rendezvous("env://")))
+    lighthouse = LighthouseServer("127.0.0.1:0", workers, join_timeout_ms=10_000) if worker == 0 else None
+    if lighthouse is not None:
+        store.set("lighthouse", lighthouse.address())
+    own = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    manager = Manager(
+        ProcessGroupGloo(timeout=timedelta(seconds=LIMIT)),
+        lambda state: None,
+        lambda: {},
+        min_replica_size=workers,
+        rank=0,
+        world_size=1,
+        store_addr="127.0.0.1",
+        store_port=own.port,
+        hostname="127.0.0.1",
+        lighthouse_addr=store.get("lighthouse").decode(),
+        replica_id=str(worker),
+        init_sync=False,
+    )
+    wrapped, optimiser = DistributedDataParallel(manager, work.net), Optimizer(manager, work.optimiser)
+    began, done = 0.0, 0
+    while manager.current_step() < work.updates:
+        # Its first step finds the others and connects to them.
+        began = began or (time.monotonic() if manager.current_step() == 1 else 0.0)
+        optimiser.zero_grad()
+        work.trouble.work(work.trouble.seconds)
+        backward(wrapped)
+        before = manager.current_step()
+        optimiser.step()
+        done += bool(began) and manager.current_step() > before
+    seconds = time.monotonic() - began
+    _part(store, worker, workers)
+    manager.shutdown(wait=False)
+    return Done(seconds, done)
+
+
+def _part(store: Store, worker: int, workers: int) -> None:
+    """Nobody leaves before all have come to the end, and worker 0, where the store is, leaves last."""
+    for word, waits in (("done", True), ("left", worker == 0)):
+        store.set(f"{word} {worker}", "")
+        if waits:
+            store.wait([f"{word} {each}" for each in range(workers)])
+
+
+LOOPS: dict[str, Callable[[Work], Done]] = {"ddp": with_ddp, "torchft": with_torchft}

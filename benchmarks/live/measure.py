@@ -1,0 +1,83 @@
+"""One run of a job in several processes, and several ways to train in turn, several times."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from benchmarks.claims import print_table
+from tailcut.engines.live.launch import launch
+
+JOB = str(Path(__file__).parent / "jobs" / "__main__.py")
+RIVALS = Path(__file__).parents[2] / ".venv" / "rivals"
+"""Where `make bench-live` puts what is compared with and not needed otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run: gradients used per second, and seconds per update."""
+
+    gradients: float
+    update: float
+
+
+def measured(mode: str, workers: int, settings: Sequence[str], folder: Path | None = None) -> Measured:
+    """Run one way to train once; connecting does not count.
+
+    Args:
+        mode: as of the job.
+        workers: processes.
+        settings: further arguments of the job.
+        folder: where it leaves what it writes; by default nowhere.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        out = folder or Path(temporary)
+        _with_rivals(mode)
+        if launch([JOB, mode, str(out), *settings], workers):
+            sys.exit(f"{mode} did not end as it should; what it said stands above.")
+        lines = [json.loads((out / f"{worker}.json").read_text()) for worker in range(workers)]
+    seconds = max(line["seconds"] for line in lines)
+    updates = int(settings[list(settings).index("--updates") + 1])
+    return Measured(sum(line["accepted"] for line in lines) / seconds, seconds / updates)
+
+
+def in_turn(
+    modes: Sequence[str], workers: int, settings: Sequence[str], repeats: int
+) -> dict[str, list[Measured]]:
+    """Every way after the other, so often: what else the machine does falls on all of them."""
+    found: dict[str, list[Measured]] = {mode: [] for mode in modes}
+    for _ in range(repeats):
+        for mode in modes:
+            found[mode].append(measured(mode, workers, settings))
+    return found
+
+
+def over(found: dict[str, list[Measured]], mode: str, base: str = "ddp") -> float:
+    """How many times as many gradients per second as another way, means over runs."""
+    return mean(run.gradients for run in found[mode]) / mean(run.gradients for run in found[base])
+
+
+def show(title: str, found: dict[str, list[Measured]], base: str = "ddp") -> None:
+    """Mean, best and worst of each way."""
+    rows = []
+    for mode, runs in found.items():
+        rates = [run.gradients for run in runs]
+        figures = [f"{mean(rates):.1f}", f"{max(rates):.1f}", f"{min(rates):.1f}"]
+        rows.append([mode, *figures, f"{over(found, mode, base):.2f}"])
+    print_table(title, ("", "gradients/s", "best", "worst", f"over {base}"), rows)
+
+
+def has_torchft() -> bool:
+    """Whether torchft was installed for this."""
+    return (RIVALS / "torchft").is_dir()
+
+
+def _with_rivals(mode: str) -> None:
+    """Only what needs it sees it: it brings packages of its own."""
+    os.environ["PYTHONPATH"] = str(RIVALS) if mode == "torchft" else ""

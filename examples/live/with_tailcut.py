@@ -1,0 +1,36 @@
+"""The script of plain_ddp.py, but not waiting for the slowest: `tailcut launch -n 4 examples/live/with_tailcut.py`."""
+
+import argparse
+
+import torch
+import torch.distributed as dist
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+
+import tailcut
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--updates", type=int, default=200)
+told = parser.parse_args()
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+centres = 0.3 * torch.randn(10, 64)
+labels = torch.randint(10, (5000,))
+data = TensorDataset(centres[labels] + torch.randn(5000, 64), labels)
+
+net = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
+opt = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+opt = tailcut.Optimizer(opt, net, policy="bayes", total=told.updates)
+
+draws = torch.Generator().manual_seed(dist.get_rank())
+sampler = RandomSampler(data, replacement=True, num_samples=32 * told.updates, generator=draws)
+for inputs, labels in opt.rounds(DataLoader(data, batch_size=32, sampler=sampler)):
+    opt.zero_grad()
+    loss = cross_entropy(net(inputs), labels)
+    loss.backward()
+    opt.step()
+
+if dist.get_rank() == 0:
+    print(f"loss {loss.item():.3f} after {told.updates} updates")
+dist.destroy_process_group()

@@ -1,0 +1,238 @@
+"""`tailcut train`: the built-in tasks in real processes, under policies and under plain DDP, with delays put in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from tailcut import names
+from tailcut.cli.arguments import check_file, check_writable, command_line
+from tailcut.cli.entry import FAILED, app, fail
+from tailcut.engines.live.slow.delays import Delays, delays_of, no_delays
+from tailcut.engines.live.slow.ways import way
+from tailcut.engines.live.train.job import Arm, Job, arms_of, notes_file, write_job
+from tailcut.engines.live.train.notes import read_notes
+from tailcut.engines.live.train.processes import in_processes
+from tailcut.engines.live.train.summary import Trained, summary
+from tailcut.errors import ParameterError, UnknownNameError
+from tailcut.report.train import Training, training_table, write_training_page
+from tailcut.study.source import Sampled, Source
+
+if TYPE_CHECKING:
+    from tailcut.learning.tasks.base import Target
+
+ROWS = 2000
+"""Mini-batches of each worker whose delays are drawn; then they repeat."""
+UPDATES = 200
+"""Unless something else is said."""
+PATIENT_UPDATES = 10_000
+"""At most, where a target ends the training."""
+PRELOAD = (
+    "tailcut.cli.train_command",
+    "tailcut.engines.live.train.session",
+    "tailcut.learning.tasks.presets",
+    # What the digits and torch's optimisers import when they are first used: a second each.
+    "sklearn.datasets",
+    "torch._dynamo",
+)
+"""Imported once for all processes."""
+PASSED = {
+    "sleep": "passed asleep",
+    "burn": "passed computing",
+    "gil": "passed in C calls that keep Python's lock",
+}
+RESULT = "train.json"
+
+
+@app.command("train")
+def train_command(
+    workers: Annotated[int, typer.Option(help="Worker processes, on this machine.")] = 8,
+    task: Annotated[str, typer.Option(help="What is trained; parameters as name:key=value.")] = "digits",
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="Decides when to stop waiting; ddp for plain DistributedDataParallel. Several a,b,c are trained one "
+            "after the other; a+until-closed looks up between micro-batches."
+        ),
+    ] = "bayes",
+    until_closed: Annotated[
+        bool, typer.Option("--until-closed", help="Every policy looks up between micro-batches.")
+    ] = False,
+    slow: Annotated[
+        str | None, typer.Option(help="Hold workers up as this cluster or run-time table says.")
+    ] = None,
+    unit: Annotated[float, typer.Option(help="Seconds that a run time of 1 becomes.")] = 0.1,
+    slow_by: Annotated[str, typer.Option(help="How they are held up: sleep, burn or gil.")] = "sleep",
+    updates: Annotated[
+        int | None, typer.Option(help="Ends after so many. Default: 200, or as many as a target takes.")
+    ] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Ends when the task's figure is there, such as 0.95 accuracy.")
+    ] = None,
+    every: Annotated[int, typer.Option(help="Updates between two looks at the data kept back.")] = 10,
+    lr: Annotated[float, typer.Option(help="Learning rate of an update with everybody in it.")] = 0.1,
+    rate: Annotated[
+        str, typer.Option(help="How it follows the accepted share: linear, sqrt, fixed.")
+    ] = "linear",
+    optimiser: Annotated[str, typer.Option(help="sgd, momentum, adam or rmsprop.")] = "sgd",
+    batch: Annotated[
+        int | None, typer.Option(help="Samples in a worker's mini-batch. Default: the task's own.")
+    ] = None,
+    micro: Annotated[int, typer.Option(help="Micro-batches that until-closed looks up between.")] = 16,
+    seed: Annotated[int, typer.Option(help="Of weights, data and delays.")] = 0,
+    journal: Annotated[Path | None, typer.Option(help="Folder to keep the run in.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a self-contained page with plots here.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON list on standard output.")] = False,
+) -> None:
+    """Train a built-in task for real, in processes on this machine that may be held up at will."""
+    arms = arms_of(policy, until_closed)
+    most = updates if updates is not None else UPDATES if target is None else PATIENT_UPDATES
+    job = Job(
+        task=task,
+        arms=arms,
+        workers=workers,
+        updates=most,
+        target=target,
+        every=every,
+        batch=1 if batch is None else batch,
+        pieces=micro,
+        rate=lr,
+        rule=rate,
+        optimiser=optimiser,
+        slow_by=slow_by,
+        seed=seed,
+        journals=None if journal is None else str(journal.resolve()),
+    )
+    _check_names(job)
+    source = None if slow is None else _source(slow, workers)
+    delays = no_delays(workers) if source is None else _delays(source, workers, unit, seed)
+    trained = names.task(task)
+    _check_outputs(report, journal)
+    job = replace(job, batch=trained.batch if batch is None else batch)
+    goal = trained.target if target is None else replace(trained.target, value=target)
+    found = Training(
+        command=command_line(),
+        setting=_setting(job, source, unit),
+        goal=goal,
+        arms=_carried_out(job, delays, goal),
+    )
+    _show(found, report, journal, as_json)
+
+
+def _work(folder: Path) -> None:
+    """What each process does."""
+    from tailcut.engines.live.train.session import run_worker
+
+    run_worker(folder, names.task, _say)
+
+
+def _check_names(job: Job) -> None:
+    """Everything that goes by a name, before any process is started."""
+    from tailcut.learning.optimisers import OPTIMISERS
+
+    way(job.slow_by)
+    for arm in job.arms:
+        if not arm.is_ddp:
+            _check_policy(arm)
+    if job.optimiser not in OPTIMISERS:
+        raise UnknownNameError("optimiser", job.optimiser, OPTIMISERS)
+    if job.rule not in ("linear", "sqrt", "fixed"):
+        raise ParameterError(
+            f"--rate must be linear, sqrt or fixed, but got {job.rule!r}. Try --rate linear."
+        )
+
+
+def _check_policy(arm: Arm) -> None:
+    try:
+        entrant = names.entrant(arm.policy)
+    except UnknownNameError as error:
+        if arm.policy.partition(":")[0] in names.policies():
+            raise
+        raise UnknownNameError("policy", arm.policy, [*names.policies(), "ddp"]) from error
+    if entrant.acceptance.max_staleness != 0:
+        raise ParameterError(
+            f"{arm.policy} accepts gradients of older parameters, which live training does not. Take a synchronous "
+            "policy such as bayes, or see it in virtual time with tailcut study."
+        )
+
+
+def _source(slow: str, workers: int) -> Source:
+    """The table, or the cluster: of as many workers as there are, unless it is said how many."""
+    source, most = names.source(slow), max(workers, 2)  # The smallest has two.
+    told = any(part.startswith("n=") for part in slow.split(":")[1:])
+    if not isinstance(source, Sampled) or told or source.cluster.workers == most:
+        return source
+    return names.source(f"{slow}:n={most}")
+
+
+def _delays(source: Source, workers: int, unit: float, seed: int) -> Delays:
+    table = source.draw(seed, ROWS if isinstance(source, Sampled) else None).table
+    return delays_of(replace(table, source=source.name), workers, unit)
+
+
+def _check_outputs(report: Path | None, journal: Path | None) -> None:
+    if report is not None:
+        check_writable(report)
+    if journal is not None:
+        try:
+            journal.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                f"--journal {journal} cannot be made ({error.strerror}). Name another folder."
+            ) from error
+        check_file("--journal", journal / RESULT, RESULT)
+
+
+def _carried_out(job: Job, delays: Delays, goal: Target) -> tuple[Trained, ...]:
+    """Train in processes of their own, and read what they left."""
+    with TemporaryDirectory(prefix="tailcut-") as name:
+        folder = Path(name)
+        write_job(folder, job, delays)
+        _say(f"Starting {job.workers} processes …")
+        if in_processes(partial(_work, folder), job.workers, PRELOAD):
+            fail("A worker process failed, so all were ended; what it said stands above.", FAILED)
+        return tuple(
+            summary(
+                arm.name,
+                [read_notes(notes_file(folder, place, worker)) for worker in range(job.workers)],
+                goal,
+                in_backward=arm.is_ddp,
+            )
+            for place, arm in enumerate(job.arms)
+        )
+
+
+def _setting(job: Job, source: Source | None, unit: float) -> str:
+    trained = (
+        f"{job.task}, {job.workers} processes on this machine, {job.batch} samples in a mini-batch, {job.optimiser} "
+        f"with learning rate {job.rate:g} ({job.rule}), seed {job.seed}."
+    )
+    if source is None:
+        return f"{trained} Nobody is held up."
+    held_up = f"Workers are held up as {source.name} says ({source.about})"
+    return f"{trained} {held_up}; a run time of 1 is {unit:g} s, {PASSED[job.slow_by]}."
+
+
+def _show(found: Training, report: Path | None, journal: Path | None, as_json: bool) -> None:
+    rows = json.dumps([arm.as_json() for arm in found.arms], indent=1)
+    if as_json:
+        print(rows)
+    else:
+        Console().print(training_table(found))
+    if journal is not None:
+        (journal / RESULT).write_text(rows + "\n", encoding="utf-8")
+    if report is not None:
+        write_training_page(found, report)
+        _say(f"Page: {report.resolve()}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,72 @@
+"""`tailcut watch`: what goes on in a live training, as its folder tells it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from tailcut.cli.entry import app
+from tailcut.cli.watching import Watched
+from tailcut.errors import InputError
+from tailcut.types import Seconds
+
+EVERY: Seconds = 0.25
+"""Between two looks."""
+PATIENCE: Seconds = 60.0
+"""Without news after which a run is taken for broken off: not every controller can say that it ends."""
+
+
+@app.command("watch")
+def watch_command(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN_FOLDER", help="That a live training is recorded in (journal=).")
+    ],
+    once: Annotated[bool, typer.Option("--once", help="Print how it stands, once.")] = False,
+) -> None:
+    """Show what goes on in a live training: workers, cutoff, throughput, time saved. Ends with the run."""
+    console, watched = Console(), Watched(folder)
+    if once:
+        view = watched.look()
+        if view is None:
+            raise InputError(f"{folder} holds no run. Give the folder named by journal= in a live training.")
+        console.print(view)
+        return
+    try:
+        watch(watched, console)
+    except KeyboardInterrupt:
+        # The run goes on; whoever watched it has seen enough.
+        return
+
+
+def watch(watched: Watched, console: Console, pause: Callable[[Seconds], None] = time.sleep) -> None:
+    """Show a run until it ends.
+
+    Raises:
+        InputError: there is no run, or it has not been heard of for long.
+    """
+    with Live(console=console, auto_refresh=False) as live:
+        waited: Seconds = 0.0
+        while not watched.over:
+            view = watched.look()
+            if view is not None:
+                live.update(view, refresh=True)
+            waited = waited + EVERY if watched.now is None else 0.0
+            if max(waited, watched.age) >= PATIENCE and not watched.over:
+                raise InputError(_nothing(view is not None))
+            if not watched.over:
+                pause(EVERY)
+
+
+def _nothing(begun: bool) -> str:
+    if begun:
+        return (
+            f"Nothing was written to the run's folder for {PATIENCE:.0f} s: its controller was ended, or its disk is "
+            "full. What was recorded can be compared all the same."
+        )
+    return f"No run began in {PATIENCE:.0f} s. Give the folder named by journal= in a live training."

@@ -1,0 +1,72 @@
+"""A live view of a run's folder, for whoever has a terminal: `tailcut watch`, and commands that train."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from tailcut.engines.live.records.asked import Asked, read_asked
+from tailcut.engines.live.records.files import RunFolder
+from tailcut.engines.live.records.now import Now, read_now
+from tailcut.report.live_view import LiveView, live_view
+from tailcut.types import Seconds
+
+
+class Watched:
+    """A run that is looked at again and again.
+
+    Args:
+        folder: of the run; it may not be there yet.
+        calendar: seconds since 1970.
+
+    Attributes:
+        now: how it stood at the last look; None if nothing was known.
+        age: seconds since that was written.
+    """
+
+    def __init__(self, folder: Path, calendar: Callable[[], Seconds] = time.time) -> None:
+        self._files, self._calendar = RunFolder(folder), calendar
+        self._asked: Asked | None = None
+        self.now: Now | None = None
+        self.age: Seconds = 0.0
+
+    @property
+    def over(self) -> bool:
+        """Whether the run has ended."""
+        return self.now is not None and self.now.over
+
+    def look(self) -> LiveView | None:
+        """How it stands, to be printed; None as long as there is no run.
+
+        Raises:
+            InputError: the folder holds something else.
+        """
+        if self._asked is None:
+            if not self._files.run.exists():
+                return None
+            self._asked = read_asked(self._files.run)
+        self.now = read_now(self._files.now)
+        self.age = 0.0 if self.now is None else max(self._calendar() - self.now.written, 0.0)
+        return live_view(self._asked, self.now, self.age)
+
+
+@contextmanager
+def shown(folder: Path, console: Console) -> Iterator[Callable[[], None]]:
+    """A view at the bottom of the terminal while something else runs; call what it gives every now and then.
+
+    Lines that are to be seen meanwhile go through `console.print`. Where nobody watches nothing is shown.
+    """
+    watched = Watched(folder)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+
+        def refresh() -> None:
+            view = watched.look() if console.is_interactive else None
+            if view is not None:
+                live.update(view, refresh=True)
+
+        yield refresh

@@ -1,0 +1,72 @@
+"""Versions at which all workers meet, so that a script's own collectives match up.
+
+A worker that is late skips versions, but none beyond the newest: where the round of a version waits for everybody,
+everybody is at that version once. A script asks with `opt.every(k)`, so that its wish is known before anybody arrives
+at a version that k divides.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from tailcut.policy import Decider, PolicyState, PolicyWrapper
+from tailcut.types import Decision, Progress, RoundRecord, RunTimes, Seconds, Wait
+
+
+@final
+class Meetings:
+    """At which versions workers meet.
+
+    Attributes:
+        version: of the round that is open.
+
+    Example:
+        >>> meetings = Meetings()
+        >>> meetings.ask(10)
+        >>> meetings.at(20), meetings.at(25)
+        (True, False)
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._every: set[int] = set()
+
+    def ask(self, every: int) -> None:
+        """Workers are to meet at every version that this number divides."""
+        self._every.add(every)
+
+    def at(self, version: int) -> bool:
+        """Whether they meet there."""
+        return any(version % every == 0 for every in self._every)
+
+
+@final
+class Meets(PolicyWrapper):
+    """A policy, except where workers meet: that round waits for all, and nothing is learnt from it.
+
+    What scripts do there (evaluate, save, reduce something) is not the work whose run times are forecast.
+    """
+
+    def __init__(self, inner: Decider, meetings: Meetings) -> None:
+        super().__init__(inner)
+        self._meetings = meetings
+        self._held: tuple[RunTimes, ...] = ()
+
+    def decide(self, plan: Any, progress: Progress) -> Decision:
+        """Wait for all at a meeting."""
+        return Wait() if self._meetings.at(self._meetings.version) else self.inner.decide(plan, progress)
+
+    def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
+        """Nobody misses a meeting."""
+        meets = self._meetings.at(self._meetings.version)
+        return meets or self.inner.worth_starting(plan, position, elapsed)
+
+    def learn(
+        self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
+    ) -> PolicyState:
+        """Pass over meetings; run times of older rounds that came during one are learnt with the next round."""
+        reports, self._held = (*self._held, *reports), ()
+        if self._meetings.at(record.version):
+            self._held = reports
+            return state
+        return self.inner.learn(state, plan, record, reports)

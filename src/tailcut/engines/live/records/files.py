@@ -1,0 +1,88 @@
+"""A run's folder: every file name in it, and who may write there.
+
+run.json          what was asked for, and who takes part
+rounds.jsonl      one line per closed round; what became of late gradients; how the run ended
+now.json          what is going on, replaced several times a second
+stragglers.json   who was slow, written at the end
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from tailcut.errors import InputError
+
+RUN, ROUNDS, NOW, STRAGGLERS = "run.json", "rounds.jsonl", "now.json", "stragglers.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Where the record of a run lives."""
+
+    root: Path
+
+    @property
+    def run(self) -> Path:
+        """What was asked for."""
+        return self.root / RUN
+
+    @property
+    def rounds(self) -> Path:
+        """Round by round."""
+        return self.root / ROUNDS
+
+    @property
+    def now(self) -> Path:
+        """What is going on."""
+        return self.root / NOW
+
+    @property
+    def stragglers(self) -> Path:
+        """Who was slow."""
+        return self.root / STRAGGLERS
+
+    @property
+    def holds_run(self) -> bool:
+        """Whether anything of a run is there."""
+        return any(file.exists() for file in (self.run, self.rounds, self.now, self.stragglers))
+
+    def claim(self, run: str) -> None:
+        """Make the folder this run's; other files in it do no harm.
+
+        Args:
+            run: what `run.json` is to say.
+
+        Raises:
+            InputError: it holds a run already, or cannot be written.
+        """
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            if self.holds_run:
+                raise InputError(self._taken())
+            # Of two that come at once one is refused.
+            with self.run.open("x", encoding="utf-8") as file:
+                file.write(run)
+        except FileExistsError as error:
+            # Of the folder itself, where a file has its name.
+            told = self._taken() if self.root.is_dir() else f"{self.root} is a file. Give a folder."
+            raise InputError(told) from error
+        except OSError as error:
+            raise InputError(
+                f"The run cannot be recorded in {self.root} ({reason(error)}). Give a folder that can be written."
+            ) from error
+
+    def _taken(self) -> str:
+        return f"{self.root} holds a run already. Give another folder, such as {self._fresh()}."
+
+    def _fresh(self) -> Path:
+        """A folder beside it that is not there."""
+        names = (self.root.with_name(f"{self.root.name}-{number}") for number in count(2))
+        return next(folder for folder in names if not folder.exists())
+
+
+def reason(error: OSError) -> str:
+    """Why a file could not be written, without its path."""
+    return os.strerror(error.errno) if error.errno else str(error)

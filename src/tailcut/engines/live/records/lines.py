@@ -1,0 +1,142 @@
+"""A closed round and a settled gradient as lines of `rounds.jsonl`, and back.
+
+{"kind": "round", …}      a closed round, lists by worker; null where a number is not known or not finite
+{"kind": "settled", …}    what became of a gradient that was pending when its round closed, and its run time
+{"kind": "end", …}        how it ended; a record without this line is of a run that was broken off
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from tailcut.events import Settle
+from tailcut.types import (
+    Fate,
+    FloatArray,
+    IntArray,
+    Measured,
+    Roster,
+    RoundRecord,
+    RunTimes,
+)
+
+BY_WORKER = ("nodes", "busy", "arrivals", "accepted", "shares", "fates", "seconds", "observed")
+
+
+def round_line(record: RoundRecord) -> dict[str, Any]:
+    """A closed round as it is written."""
+    seconds, observed = aligned(record)
+    return {
+        "kind": "round",
+        "version": record.version,
+        "opened": record.opened,
+        "elapsed": record.elapsed,
+        "overhead": record.overhead,
+        "workers": record.roster.workers.tolist(),
+        "nodes": record.roster.nodes.tolist(),
+        "busy": _nulls(record.roster.busy),
+        "arrivals": _nulls(record.arrivals),
+        "accepted": record.accepted.tolist(),
+        "shares": record.shares.tolist(),
+        "fates": [Fate(fate).name.lower() for fate in record.fates.tolist()],
+        "seconds": _nulls(seconds),
+        "observed": observed.tolist(),
+        "staleness": record.staleness.tolist(),
+        "weights": dict(record.weights),
+        "measured": None if record.measured is None else asdict(record.measured),
+    }
+
+
+def aligned(record: RoundRecord) -> tuple[FloatArray, np.ndarray[Any, np.dtype[np.bool_]]]:
+    """Run times by worker of the roster, NaN where nothing is known; and whether they were seen themselves."""
+    ids, known = record.roster.workers, record.run_times
+    seconds, observed = np.full(len(ids), np.nan), np.zeros(len(ids), dtype=np.bool_)
+    # Workers of the roster increase, and run times are of some of them.
+    where = np.searchsorted(ids, known.workers)
+    seconds[where], observed[where] = known.seconds, known.observed
+    return seconds, observed
+
+
+def round_of(values: dict[str, Any]) -> RoundRecord:
+    """The closed round that a line tells of.
+
+    Raises:
+        ValueError, TypeError, KeyError: it tells of none.
+    """
+    _check_lengths(values)
+    ids, nodes = _ints(values, "workers"), _ints(values, "nodes")
+    seconds = _floats(values, "seconds", math.nan)
+    observed = np.array(values["observed"], dtype=np.bool_)
+    known = ~np.isnan(seconds)
+    measured = values["measured"]
+    record = RoundRecord(
+        version=int(values["version"]),
+        opened=float(values["opened"]),
+        elapsed=float(values["elapsed"]),
+        overhead=float(values["overhead"]),
+        roster=Roster(ids, nodes, _floats(values, "busy", math.nan)),
+        arrivals=_floats(values, "arrivals", math.inf),
+        accepted=_ints(values, "accepted"),
+        shares=_floats(values, "shares", math.nan),
+        fates=np.array([Fate[fate.upper()] for fate in values["fates"]], dtype=np.int64),
+        run_times=RunTimes(ids[known], seconds[known], observed[known], nodes[known]),
+        staleness=_ints(values, "staleness"),
+        weights=tuple((str(name), float(weight)) for name, weight in values["weights"].items()),
+        measured=None if measured is None else Measured(**measured),
+    )
+    _check(record)
+    return record
+
+
+def settled_line(settle: Settle) -> dict[str, Any]:
+    """A settled gradient as it is written."""
+    return {
+        "kind": "settled",
+        "version": settle.version,
+        "worker": settle.worker,
+        "fate": settle.fate.name.lower(),
+        "seconds": settle.run_time,
+    }
+
+
+def settled_of(values: dict[str, Any]) -> Settle:
+    """The settled gradient that a line tells of.
+
+    Raises:
+        ValueError, TypeError, KeyError: it tells of none.
+    """
+    fate = Fate[values["fate"].upper()]
+    return Settle(int(values["worker"]), int(values["version"]), fate, float(values["seconds"]))
+
+
+def _check_lengths(values: dict[str, Any]) -> None:
+    """Refuse lists that do not belong together."""
+    n = len(values["workers"])
+    if any(len(values[name]) != n for name in BY_WORKER):
+        raise ValueError(f"its lists are not all of {n} workers")
+
+
+def _check(record: RoundRecord) -> None:
+    """Refuse what no round can be."""
+    if (np.diff(record.roster.workers) <= 0).any():
+        raise ValueError("its workers do not increase")
+    if not (np.isfinite(record.opened) and 0.0 <= record.elapsed < math.inf):
+        raise ValueError(f"it lasted {record.elapsed} s from {record.opened} s")
+    if not (record.run_times.seconds > 0.0).all():
+        raise ValueError("a run time is not more than 0")
+
+
+def _nulls(values: FloatArray) -> list[float | None]:
+    return [value if math.isfinite(value) else None for value in values.tolist()]
+
+
+def _floats(values: dict[str, Any], name: str, unknown: float) -> FloatArray:
+    return np.array([unknown if each is None else each for each in values[name]], dtype=np.float64)
+
+
+def _ints(values: dict[str, Any], name: str) -> IntArray:
+    return np.array(values[name], dtype=np.int64)

@@ -1,0 +1,105 @@
+"""Run times by round and worker, as far as they are known by now: late ones are filled in when they come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tailcut.engines.live.records.lines import aligned
+from tailcut.events import Settle
+from tailcut.ledger import is_run_time
+from tailcut.types import NO_NODE, BoolArray, Fate, FloatArray, IntArray, RoundRecord, Seconds
+
+
+@dataclass(slots=True, eq=False)
+class _Row:
+    """One round; arrays by worker of its roster. Who is pending has no run time yet."""
+
+    opened: Seconds
+    workers: IntArray
+    nodes: IntArray
+    seconds: FloatArray
+    observed: BoolArray
+    fates: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Times:
+    """All rounds. Arrays `(rounds, workers)`.
+
+    Attributes:
+        workers: `(workers,)` ids, increasing.
+        nodes: `(workers,)` the machine of each.
+        opened: `(rounds,)` the controller's seconds.
+        seconds: run times; NaN where nothing is known.
+        observed: whether the run time itself was seen; otherwise it exceeds `seconds`.
+        fates: a `Fate` each, -1 for those who took no part in the round.
+    """
+
+    workers: IntArray
+    nodes: IntArray
+    opened: FloatArray
+    seconds: FloatArray
+    observed: BoolArray
+    fates: IntArray
+
+
+@final
+class Rows:
+    """Rounds as they come.
+
+    Args:
+        most: rounds that are kept, the newest; None for all.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
+        self._rows: dict[int, _Row] = {}
+
+    def take(self, record: RoundRecord) -> None:
+        """A round has closed."""
+        roster = record.roster
+        seconds, observed = aligned(record)
+        self._rows[record.version] = _Row(
+            record.opened, roster.workers, roster.nodes, seconds, observed, record.fates.copy()
+        )
+        if self._most is not None and len(self._rows) > self._most:
+            del self._rows[next(iter(self._rows))]
+
+    def settle(self, settle: Settle) -> None:
+        """A gradient that was pending has come, or never will."""
+        row = self._rows.get(settle.version)
+        if row is None:
+            # Forgotten, or of an attempt at a round that was never closed.
+            return
+        place = int(np.searchsorted(row.workers, settle.worker))
+        if place == len(row.workers) or row.workers[place] != settle.worker:
+            return
+        if row.fates[place] != Fate.PENDING:
+            return
+        row.fates[place] = settle.fate
+        if is_run_time(settle.run_time):
+            row.seconds[place], row.observed[place] = settle.run_time, settle.fate is not Fate.LOST
+
+    def times(self) -> Times:
+        """Everything that is known."""
+        rows = list(self._rows.values())
+        ids = np.unique(np.concatenate([row.workers for row in rows])) if rows else np.zeros(0, np.int64)
+        shape = (len(rows), len(ids))
+        times = Times(
+            workers=ids,
+            nodes=np.full(len(ids), NO_NODE, dtype=np.int64),
+            opened=np.array([row.opened for row in rows], dtype=np.float64),
+            seconds=np.full(shape, np.nan),
+            observed=np.zeros(shape, dtype=np.bool_),
+            fates=np.full(shape, -1, dtype=np.int64),
+        )
+        for number, row in enumerate(rows):
+            where = np.searchsorted(ids, row.workers)
+            times.nodes[where] = row.nodes
+            times.seconds[number, where] = row.seconds
+            times.observed[number, where] = row.observed
+            times.fates[number, where] = row.fates
+        return times

@@ -1,0 +1,108 @@
+"""Writes a run's folder: run.json, rounds.jsonl and now.json."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO, final
+
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.records.asked import Asked
+from tailcut.engines.live.records.files import RunFolder, reason
+from tailcut.engines.live.records.lines import round_line, settled_line
+from tailcut.engines.live.records.listener import Listener
+from tailcut.engines.live.records.looking import Looking, takers
+from tailcut.engines.live.records.tally import Tally
+from tailcut.errors import InputError
+from tailcut.events import Settle
+from tailcut.json_lines import line_of
+from tailcut.traces.atomic import replacing
+from tailcut.types import RoundRecord, Seconds
+
+EVERY: Seconds = 0.25
+"""Between two replacements of `now.json`."""
+MANY = 200
+"""Workers from which on it is replaced less often, for it takes longer to write."""
+FLUSH: Seconds = 1.0
+"""After which rounds are handed to the operating system; a controller that is killed loses no more than that."""
+
+
+@final
+class RunFiles(Listener):
+    """A folder that one run is recorded in. Nothing here waits for a disk.
+
+    Args:
+        folder: where; it must not hold a run.
+        asked: what was asked for.
+        calendar: seconds since 1970, for whoever watches from elsewhere.
+
+    Raises:
+        InputError: the folder holds a run already, or cannot be written.
+    """
+
+    def __init__(self, folder: RunFolder, asked: Asked, calendar: Callable[[], Seconds] = time.time) -> None:
+        folder.claim(asked.as_json())
+        self._folder, self._asked, self._calendar = folder, asked, calendar
+        self._tally, self._looking = Tally(), Looking(asked.clock)
+        self._lines = _opened(folder.rounds)
+        self._next_look = self._next_flush = asked.clock
+
+    def round(self, record: RoundRecord) -> None:
+        """A line more."""
+        self._tally.take(record)
+        self._lines.write(line_of(round_line(record)))
+
+    def settled(self, settle: Settle) -> None:
+        """A line more."""
+        self._tally.settle(settle)
+        self._lines.write(line_of(settled_line(settle)))
+
+    def look(self, hub: Hub, now: Seconds) -> None:
+        """Tell how it stands, if it was not told just before."""
+        if now >= self._next_look:
+            self._next_look = now + EVERY * max(1.0, self._asked.workers / MANY)
+            self._tell(hub, now)
+        if now >= self._next_flush:
+            self._next_flush = now + FLUSH
+            self._lines.flush()
+
+    def end(self, hub: Hub, now: Seconds) -> None:
+        """The last line, kept for good."""
+        self._lines.write(line_of({"kind": "end", "version": hub.version, "why": hub.why}))
+        self._lines.flush()
+        os.fsync(self._lines.fileno())
+        self._lines.close()
+        self._tell(hub, now, over=True)
+
+    def give_up(self) -> None:
+        """Let go of the file; what could not be written is lost. A run that never came to a round leaves nothing."""
+        with suppress(OSError):
+            self._lines.close()
+        if self._tally.rounds == 0:
+            for file in (self._folder.rounds, self._folder.now, self._folder.run):
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)
+
+    def _tell(self, hub: Hub, now: Seconds, over: bool = False) -> None:
+        if hub.epoch > 0 and not self._asked.takers:
+            self._asked = self._asked.with_takers(takers(hub))
+            _replace(self._folder.run, self._asked.as_json())
+        look = self._looking.look(hub, self._tally, now, self._calendar(), over)
+        _replace(self._folder.now, look.as_json())
+
+
+def _opened(file: Path) -> TextIO:
+    try:
+        return file.open("x", encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be written ({reason(error)}). Give another folder for the run."
+        ) from error
+
+
+def _replace(file: Path, text: str) -> None:
+    with replacing(file, lasting=False) as draft:
+        draft.write(text.encode())

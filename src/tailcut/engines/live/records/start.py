@@ -1,0 +1,62 @@
+"""The listeners that a run was asked to have."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from tailcut.engines.live.records.asked import Asked
+from tailcut.engines.live.records.files import RunFolder
+from tailcut.engines.live.records.listener import Guarded, Listener, Several
+from tailcut.engines.live.records.run_files import RunFiles
+from tailcut.engines.live.records.scalars import Scalars
+from tailcut.engines.live.records.straggling import Straggling
+from tailcut.types import Seconds
+
+
+def asked_now(
+    policy: str, rate: str, late: str, workers: int, total: int | None, clock: Callable[[], Seconds]
+) -> Asked:
+    """What is asked for, of this process and at this moment."""
+    return Asked(
+        policy=policy,
+        rate=rate,
+        late=late,
+        workers=workers,
+        total=total,
+        tailcut=version("tailcut"),
+        started=datetime.now().astimezone().isoformat(timespec="milliseconds"),
+        clock=clock(),
+        host=socket.gethostname(),
+        process=os.getpid(),
+    )
+
+
+def listeners(
+    asked: Asked, journal: Path | None, tensorboard: Path | None, say: Callable[[str], None]
+) -> Listener:
+    """Who is told of a run; what cannot be written is said before it begins.
+
+    Args:
+        asked: what was asked for.
+        journal: folder to record the run in; None for nowhere.
+        tensorboard: folder for scalars; None for none.
+        say: is told sentences for the user.
+
+    Raises:
+        InputError: a folder cannot be written, or holds a run already.
+        MissingExtraError: scalars are wanted and TensorBoard is not installed.
+    """
+    each: list[Listener] = []
+    if tensorboard is not None:
+        scalars = Scalars(tensorboard, asked.clock)
+        each.append(Guarded(scalars, f"Writing TensorBoard's scalars to {tensorboard}", say))
+    if journal is not None:
+        folder = RunFolder(journal)
+        each.append(Guarded(RunFiles(folder, asked), f"The record of the run in {journal}", say))
+        each.append(Guarded(Straggling(folder, asked.workers, say), f"The report in {journal}", say))
+    return Several(each)

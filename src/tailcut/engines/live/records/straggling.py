@@ -1,0 +1,62 @@
+"""At the end of a run: who was slow, in a few lines and as `stragglers.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import final
+
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.records.files import RunFolder
+from tailcut.engines.live.records.listener import Listener
+from tailcut.engines.live.records.rows import Rows
+from tailcut.engines.live.records.stragglers import report, straggler_facts
+from tailcut.engines.live.records.tally import Tally
+from tailcut.events import Settle
+from tailcut.traces.atomic import replacing
+from tailcut.types import RoundRecord, Seconds
+
+MOST_CELLS, MOST_ROUNDS = 4_000_000, 50_000
+"""Run times that are kept for the report; of longer runs it looks at the last ones."""
+
+
+@final
+class Straggling(Listener):
+    """Tells of stragglers when the run is over.
+
+    Args:
+        folder: of the run.
+        workers: how many.
+        say: is told a few lines.
+    """
+
+    def __init__(self, folder: RunFolder, workers: int, say: Callable[[str], None]) -> None:
+        self._folder, self._say = folder, say
+        self._rows = Rows(min(MOST_ROUNDS, MOST_CELLS // max(workers, 1)))
+        self._tally = Tally()
+
+    def round(self, record: RoundRecord) -> None:
+        """A round more."""
+        self._rows.take(record)
+        self._tally.take(record)
+
+    def settled(self, settle: Settle) -> None:
+        """A late run time."""
+        self._rows.settle(settle)
+        self._tally.settle(settle)
+
+    def look(self, hub: Hub, now: Seconds) -> None:
+        """Not before the end."""
+
+    def end(self, hub: Hub, now: Seconds) -> None:
+        """Tell."""
+        facts = straggler_facts(self._rows.times(), self._tally.shares)
+        for line in report(facts, self._tally.rounds):
+            self._say(line)
+        told = {"rounds": self._tally.rounds, "workers": [asdict(one) for one in facts]}
+        with replacing(self._folder.stragglers) as file:
+            file.write((json.dumps(told, indent=1) + "\n").encode())
+
+    def give_up(self) -> None:
+        """There is nothing to let go of."""

@@ -1,0 +1,66 @@
+"""What a worker writes down while it trains: every step, and every look at the net. Plain data, kept as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import final
+
+from tailcut.types import Seconds
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One mini-batch of a worker.
+
+    Attributes:
+        version: updates that its parameters have afterwards.
+        seconds: since the arm began.
+        accepted: whether its gradient is in an update.
+        count: gradients in that update; 0 where its own is not in it.
+        waited: seconds it waited for others.
+    """
+
+    version: int
+    seconds: Seconds
+    accepted: bool
+    count: int
+    waited: Seconds
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The net on the data kept back.
+
+    Attributes:
+        version: of the parameters.
+        seconds: since the arm began, at this worker; one that was late sees old versions late.
+        figures: that the task tells.
+    """
+
+    version: int
+    seconds: Seconds
+    figures: Mapping[str, float]
+
+
+@final
+@dataclass(slots=True)
+class Notes:
+    """All of one worker in one arm."""
+
+    steps: list[Step] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
+
+    def write(self, path: Path) -> None:
+        """Keep them."""
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+
+def read_notes(path: Path) -> Notes:
+    """What `Notes.write` wrote."""
+    told = json.loads(path.read_text(encoding="utf-8"))
+    return Notes([Step(**step) for step in told["steps"]], [Look(**look) for look in told["looks"]])

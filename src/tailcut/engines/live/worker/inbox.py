@@ -1,0 +1,75 @@
+"""What the controller has said to this worker, in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from tailcut.engines.live.messages import Free, FromController, Refused
+from tailcut.engines.live.worker.link import Link
+from tailcut.errors import TailcutError
+from tailcut.types import Seconds
+
+LOOK_UP: Seconds = 1.0
+"""After which a worker that waits sees whether it has waited too long."""
+
+
+class RunError(TailcutError):
+    """The run cannot go on at this worker; the message says why."""
+
+
+class Inbox:
+    """Messages in order; one that ends the run is raised as an error as soon as it is seen.
+
+    How long others may compute is the controller's to judge; here only whether there is a controller.
+
+    Args:
+        link: to the controller.
+        max_wait: seconds without a controller.
+        clock: seconds, never running backwards.
+    """
+
+    def __init__(self, link: Link, max_wait: Seconds, clock: Callable[[], Seconds]) -> None:
+        self._link, self._max_wait, self._clock = link, max_wait, clock
+        self._unread: deque[FromController] = deque()
+        self._broken = False
+
+    def look(self) -> Iterable[FromController]:
+        """All that came and was not read, without waiting. It stays unread."""
+        self._unread.extend(map(self._sound, self._link.waiting()))
+        return self._unread
+
+    def next(self) -> FromController:
+        """The next message, waited for."""
+        if self._unread:
+            return self._unread.popleft()
+        last = self._clock()
+        while self._clock() - last < self._max_wait:
+            message = self._link.next(min(LOOK_UP, self._max_wait))
+            if message is not None:
+                return self._sound(message)
+            if self._link.is_connected:
+                last = self._clock()
+        self._broken = True
+        raise RunError(
+            f"There has been no controller at {self._link.address} for {self._max_wait:g} s. "
+            "See why it has ended, or raise max_wait."
+        )
+
+    def until_free(self, patience: Seconds) -> None:
+        """Wait until nobody needs anything of this worker: whoever has left does not mind what else is said.
+
+        Args:
+            patience: seconds to wait at most; infinite to wait as long as there is a controller.
+        """
+        until = self._clock() + (0.0 if self._broken else patience)
+        while (left := until - self._clock()) > 0:
+            message = self._unread.popleft() if self._unread else self._link.next(min(LOOK_UP, left))
+            if isinstance(message, Free | Refused) or (message is None and not self._link.is_connected):
+                return
+
+    def _sound(self, message: FromController) -> FromController:
+        if isinstance(message, Refused):
+            self._broken = True
+            raise RunError(message.why)
+        return message

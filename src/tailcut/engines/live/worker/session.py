@@ -1,0 +1,114 @@
+"""A worker's part in one run, from its start to its end: what is opened here is closed here."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import sys
+
+from tailcut.engines.live.data.buffer import FlatBuffer
+from tailcut.engines.live.data.log import UpdateLog
+from tailcut.engines.live.data.pulling import Puller
+from tailcut.engines.live.data.ring import Group, mesh
+from tailcut.engines.live.data.serving import UpdateServer
+from tailcut.engines.live.messages import Hello
+from tailcut.engines.live.worker.alike import alike
+from tailcut.engines.live.worker.inbox import RunError
+from tailcut.engines.live.worker.link import Link
+from tailcut.engines.live.worker.member import Member, Parts
+from tailcut.engines.live.worker.replica import Replica
+from tailcut.engines.live.worker.start import Start, started
+from tailcut.types import Seconds
+
+PATIENCE: Seconds = 5.0
+"""For others to take what a failing worker holds."""
+
+
+class Session:
+    """In the run, until it is closed.
+
+    Args:
+        replica: what is trained.
+        ask: of the controller.
+        settings: that must be the same everywhere, in words.
+
+    Attributes:
+        member: this worker.
+        left: whether it has left the run.
+    """
+
+    def __init__(self, replica: Replica, ask: Start, settings: str) -> None:
+        self.left = False
+        self._ask, self._flat = ask, FlatBuffer(replica.module, scatter=ask.rate == "gain")
+        self._start = started(ask)
+        self._log = UpdateLog()
+        self._server = UpdateServer(self._log, self._start.host)
+        self._link = Link(self._start.controller)
+        layout = self._flat.layout
+        self._puller = Puller(layout.length, layout.dtype)
+        parts = Parts(self._link, replica, self._flat, self._log, self._puller)
+        atexit.register(self._at_exit)
+        try:
+            self.member = Member(parts, self._hello(replica, settings), self._mesh, ask.max_wait)
+        except BaseException:
+            self.left = True
+            self._dismantle(at_once=True)
+            raise
+
+    def close(self, over: bool) -> None:
+        """Leave the run.
+
+        Args:
+            over: whether it has ended: then wait until all have left. Otherwise others may need what this worker
+                holds, and it goes on serving them until the process ends.
+        """
+        if self.left:
+            return
+        self.left = True
+        self._flat.restore()
+        self.member.leave()
+        if over:
+            self.member.until_free(math.inf)
+            self._dismantle()
+
+    def _at_exit(self) -> None:
+        error = getattr(sys, "last_value", None)
+        if not self.left:
+            self.left = True
+            self.member.leave()
+        # After an error whoever started this process shall soon know of it.
+        self.member.until_free(math.inf if error is None else min(PATIENCE, self._ask.max_wait))
+        self._dismantle(at_once=error is not None)
+
+    def _dismantle(self, at_once: bool = False) -> None:
+        atexit.unregister(self._at_exit)
+        self._link.close()
+        self._puller.close()
+        self._server.close()
+        self._start.end(at_once)
+
+    def _hello(self, replica: Replica, settings: str) -> Hello:
+        ask, start = self._ask, self._start
+        asked = f"policy={ask.policy} rate={ask.rate} late={ask.late} total={ask.total}"
+        return Hello(
+            term=1,
+            epoch=0,
+            worker=start.worker,
+            workers=start.workers,
+            host=start.host,
+            process=start.process,
+            node=start.node,
+            address=self._server.address,
+            version=0,
+            chain=self._log.chain,
+            alike=alike(replica.module, replica.optimiser, f"{asked} {settings}"),
+        )
+
+    def _mesh(self, place: int, size: int) -> Group:
+        try:
+            return mesh(self._start.store, place, size, self._ask.max_wait, self._start.host)
+        except RuntimeError as problem:
+            why = str(problem).splitlines()[0].rstrip(".")
+        raise RunError(
+            f"This worker could not be connected with all others: {why}. See whether one of them has ended."
+        )

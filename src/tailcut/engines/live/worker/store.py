@@ -1,0 +1,116 @@
+"""Where workers find each other: the store of the user's own process group, or one that the environment names."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from datetime import timedelta
+from functools import cache
+
+import torch.distributed as dist
+from torch._C._distributed_c10d import Store
+from torch.distributed.rendezvous import rendezvous
+
+from tailcut.errors import InputError
+from tailcut.types import Seconds
+
+NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+AGENT = "TORCHELASTIC_USE_AGENT_STORE"
+"""Set by torchrun, whose own process holds the store."""
+PAUSE: Seconds = 0.05
+
+
+def find_store(max_wait: Seconds) -> tuple[Store, int, int]:
+    """The store, this worker's place, and how many there are.
+
+    Raises:
+        InputError: the environment does not say where this worker belongs, or nobody is there.
+    """
+    if dist.is_initialized():
+        # The only way to the store that the user's own process group was made with.
+        store = dist.distributed_c10d._get_default_store()
+        return store, dist.get_rank(), dist.get_world_size()
+    missing = [name for name in NAMES if not os.environ.get(name)]
+    if missing:
+        raise InputError(
+            f"{', '.join(missing)} is not set, so this worker does not know its place. Start the script with "
+            "`tailcut launch -n 8 script.py` or with torchrun."
+        )
+    return _rendezvous(max_wait)
+
+
+def own_address(workers: int) -> str:
+    """This machine as the others see it; alone on one machine, the loopback address."""
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", "0"))
+    if local == workers or os.environ.get("MASTER_ADDR") in ("127.0.0.1", "localhost"):
+        return "127.0.0.1"
+    return socket.gethostbyname(socket.gethostname())
+
+
+@cache
+def _rendezvous(max_wait: Seconds) -> tuple[Store, int, int]:
+    """Once: worker 0 is where the store lives, unless torchrun has one."""
+    worker, workers, port = (_whole(name) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"))
+    host = os.environ["MASTER_ADDR"]
+    if not 0 <= worker < workers:
+        raise InputError(f"RANK must be from 0 to WORLD_SIZE - 1 = {workers - 1}, but is {worker}.")
+    if worker == 0 and os.environ.get(AGENT) != str(True):
+        _refuse_elsewhere(host)
+    else:
+        _await_store(host, port, max_wait)
+    try:
+        store, _, _ = next(iter(rendezvous("env://", timeout=timedelta(seconds=max_wait))))
+    except (RuntimeError, ValueError) as problem:
+        raise InputError(_no_store(host, port, str(problem).splitlines()[0])) from None
+    return store, worker, workers
+
+
+def _whole(name: str) -> int:
+    text = os.environ[name]
+    if not text.isdecimal():
+        raise InputError(
+            f"{name} must be a whole number, but is {text!r}. Start the script with torchrun, say."
+        )
+    return int(text)
+
+
+def _refuse_elsewhere(host: str) -> None:
+    """Worker 0 holds the store, so the others must be told its own machine."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as one:
+            one.bind((host, 0))
+    except OSError as problem:
+        raise InputError(
+            f"MASTER_ADDR is {host!r}, but that is not the machine that RANK 0 runs on, {socket.gethostname()!r} "
+            f"({problem.strerror}). The store is where RANK 0 is: set MASTER_ADDR to that machine, everywhere."
+        ) from None
+
+
+def _await_store(host: str, port: int, max_wait: Seconds) -> None:
+    """Until somebody listens there. Torch would wait too, but complain at length meanwhile."""
+    until = time.monotonic() + max_wait
+    while True:
+        left = until - time.monotonic()
+        try:
+            socket.create_connection((host, port), timeout=max(left, PAUSE)).close()
+            return
+        except OSError as problem:
+            if left <= PAUSE:
+                raise InputError(
+                    f"No store answers at {host}:{port} after {max_wait:g} s ({problem.strerror or problem}). "
+                    "See whether RANK 0 was started, on the machine that MASTER_ADDR names."
+                ) from None
+        time.sleep(PAUSE)
+
+
+def _no_store(host: str, port: int, problem: str) -> str:
+    if "EADDRINUSE" in problem:
+        return (
+            f"MASTER_PORT {port} is in use on this machine, by another run or by a second worker with RANK 0. "
+            "Give every run its own port, and every worker its own RANK."
+        )
+    return (
+        f"Workers did not find each other at {host}:{port}: {problem.rstrip('.')}. "
+        "Start as many as WORLD_SIZE says, within max_wait."
+    )

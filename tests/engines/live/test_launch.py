@@ -1,0 +1,34 @@
+"""Processes on this machine: their places, their output, their end."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailcut.engines.live.launch import launch
+from tailcut.errors import ParameterError
+
+PLACE = "import os; print(os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])"
+
+
+def test_every_line_is_told_and_something_is_done_meanwhile() -> None:
+    lines: list[str] = []
+    calls: list[int] = []
+    assert launch(["-c", PLACE], 3, tell=lines.append, meanwhile=lambda: calls.append(1)) == 0
+    assert sorted(lines) == ["0 of 3", "1 of 3", "2 of 3"]
+    assert calls
+
+
+def test_what_a_failing_process_says_is_told_too() -> None:
+    lines: list[str] = []
+    assert launch(["-c", "import sys; sys.exit('no net')"], 1, tell=lines.append) == 1
+    assert lines == ["no net"]
+
+
+def test_they_print_for_themselves_otherwise(capfd: pytest.CaptureFixture[str]) -> None:
+    assert launch(["-c", PLACE], 1) == 0
+    assert capfd.readouterr().out == "0 of 1\n"
+
+
+def test_nobody_is_no_run() -> None:
+    with pytest.raises(ParameterError, match="at least 1 worker"):
+        launch(["-c", ""], 0)

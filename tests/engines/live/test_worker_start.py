@@ -1,0 +1,187 @@
+"""What is refused before anybody waits for anybody."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+
+import tailcut
+from tailcut.engines.live.worker import start, store
+from tailcut.engines.live.worker.alike import alike
+from tailcut.engines.live.worker.batches import Micro
+from tailcut.engines.live.worker.checks import check_net, check_samples, check_settings
+from tailcut.engines.live.worker.inbox import Inbox, RunError
+from tailcut.engines.live.worker.link import Link
+from tailcut.errors import InputError, ParameterError
+
+# Parameters.
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"late": "never"}, "late must be 'finish' or 'abandon', but got 'never'"),
+        ({"rate": "cubic"}, "rate must be one of fixed, linear, sqrt, gain, but got 'cubic'"),
+        ({"total": 0}, "total must be at least 1 update, but got 0"),
+        ({"max_wait": 0.0}, "max_wait must be over 0 seconds, but got 0.0"),
+        ({"clip_norm": -1.0}, "clip_norm must be over 0, but got -1.0"),
+    ],
+)
+def test_settings_that_cannot_be(changes: dict[str, Any], sentence: str) -> None:
+    usual = {"late": "finish", "rate": "linear", "total": None, "max_wait": 300.0, "clip_norm": None}
+    check_settings(**cast(dict[str, Any], usual))
+    with pytest.raises(ParameterError, match=sentence):
+        check_settings(**cast(dict[str, Any], usual | changes))
+    net = nn.Linear(1, 1)
+    with pytest.raises(ParameterError, match=sentence):
+        tailcut.Optimizer(torch.optim.SGD(net.parameters(), lr=0.1), net, **changes)
+
+
+def test_nets_and_optimisers_that_do_not_go_together() -> None:
+    net, other = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), nn.Linear(5, 3)
+    check_net(net, torch.optim.SGD(net.parameters(), lr=0.1))
+    both = torch.optim.SGD([{"params": net.parameters()}, {"params": other.parameters()}], lr=0.1)
+    with pytest.raises(ParameterError, match=r"Group 1 .* shape \(3, 5\) that is not the module's"):
+        check_net(net, both)
+    with pytest.raises(ParameterError, match="LBFGS computes several gradients"):
+        check_net(net, torch.optim.LBFGS(net.parameters()))
+    sync = nn.SyncBatchNorm.convert_sync_batchnorm(net)
+    with pytest.raises(ParameterError, match=r"'1' is a SyncBatchNorm, which waits for all workers"):
+        check_net(sync, torch.optim.SGD(sync.parameters(), lr=0.1))
+    frozen = nn.Linear(1, 1).requires_grad_(False)
+    with pytest.raises(ParameterError, match="no trainable parameter"):
+        tailcut.Optimizer(torch.optim.SGD(frozen.parameters(), lr=0.1), frozen)
+
+
+def test_a_closure_is_refused() -> None:
+    step = getattr(tailcut.Optimizer.step, "__wrapped__", tailcut.Optimizer.step)
+    with pytest.raises(ParameterError, match="A closure would compute several gradients"):
+        step(cast(Any, None), closure=lambda: 0.0)
+
+
+@pytest.mark.parametrize("samples", [-1, 1 << 40])
+def test_samples_that_cannot_be_counted(samples: int) -> None:
+    with pytest.raises(ParameterError, match=f"samples must be from 0 to .*, but got {samples}"):
+        check_samples(samples)
+
+
+def test_part_of_a_mini_batch_has_at_least_one_sample() -> None:
+    assert (Micro(many=8).after(True).of(32), Micro(many=8, done=1).of(2), Micro(many=8, done=3).of(0)) == (
+        4,
+        1,
+        0,
+    )
+    assert Micro(many=2).after(True).after(True).after(True).share == 1.0
+
+
+# What must be the same at every worker.
+
+
+def test_what_differs_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of(inputs: int = 2, seed: int = 0, lr: float = 0.1, settings: str = "") -> dict[str, str]:
+        torch.manual_seed(seed)
+        net = nn.Linear(inputs, 1)
+        found = alike(net, torch.optim.SGD(net.parameters(), lr=lr, foreach=False), settings)
+        return {name: getattr(found, name) for name in found.__struct_fields__}
+
+    usual = of()
+    assert of() == usual
+    differing = [of(inputs=3), of(seed=1), of(lr=0.2), of(settings="total=3")]
+    monkeypatch.setattr(torch, "__version__", "0.0.1")
+    differing.append(of())
+    shown = [{name for name in usual if usual[name] != other[name]} for other in differing]
+    assert shown == [{"parameters", "numbers"}, {"numbers"}, {"optimiser"}, {"settings"}, {"torch"}]
+
+
+# Where workers find each other.
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    for name, value in zip(store.NAMES, ("0", "2", "127.0.0.1", "1"), strict=True):
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv(store.AGENT, raising=False)
+    store._rendezvous.cache_clear()
+    yield monkeypatch
+    store._rendezvous.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"RANK": ""},
+            "RANK is not set, so this worker does not know its place. Start the script with `tailcut",
+        ),
+        ({"RANK": "one"}, "RANK must be a whole number, but is 'one'"),
+        ({"RANK": "2"}, "RANK must be from 0 to WORLD_SIZE - 1 = 1, but is 2"),
+        (
+            {"MASTER_ADDR": "192.0.2.1"},
+            "MASTER_ADDR is '192.0.2.1', but that is not the machine that RANK 0 runs on",
+        ),
+        (
+            {"RANK": "1"},
+            r"No store answers at 127.0.0.1:1 after 0.1 s \(Connection refused\). See whether RANK 0",
+        ),
+    ],
+)
+def test_places_that_cannot_be(places: pytest.MonkeyPatch, changes: dict[str, str], sentence: str) -> None:
+    for name, value in changes.items():
+        places.setenv(name, value)
+    with pytest.raises(InputError, match=sentence):
+        store.find_store(0.1)
+
+
+def test_a_port_that_is_in_use(places: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        places.setenv("MASTER_PORT", str(port))
+        with pytest.raises(
+            InputError, match=f"MASTER_PORT {port} is in use on this machine, by another run or"
+        ):
+            store.find_store(1.0)
+
+
+def test_a_second_controller_is_refused_and_others_hear_why_there_is_none() -> None:
+    here = dist.HashStore()
+    ask = start.Start("wait-all", "linear", "finish", None, max_wait=0.05)
+    with pytest.raises(InputError, match=r"Worker 0 has not started the controller within 0.05 s"):
+        start._heard(here, ask.max_wait)
+    here.add(start._CLAIMS, 1)
+    with pytest.raises(InputError, match="Two workers have RANK 0, and each would start a controller"):
+        start._controller(ask, here, 2, "127.0.0.1")
+    here.set(start._ADDRESS, "!Unknown policy.")
+    with pytest.raises(InputError, match=r"^Unknown policy\.$"):
+        start._heard(here, ask.max_wait)
+
+
+def test_a_controller_that_is_gone_is_not_waited_for_long() -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+        with Link(address) as link:
+            clock = iter(range(100))
+            with pytest.raises(RunError, match=f"There has been no controller at {address} for 2 s"):
+                Inbox(_Hasty(link), 2.0, lambda: float(next(clock))).next()
+
+
+class _Hasty(Link):
+    """Waits for nothing."""
+
+    def __init__(self, link: Link) -> None:
+        self._link, self.address = link, link.address
+
+    @property
+    def is_connected(self) -> bool:
+        return self._link.is_connected
+
+    def next(self, seconds: float) -> None:
+        """Nothing comes."""
