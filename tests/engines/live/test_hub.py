@@ -175,6 +175,17 @@ def test_an_impossible_arrival_is_refused(wrong: dict[str, float]) -> None:
     assert message.why.startswith("Worker 1 arrived with samples=")
 
 
+def test_a_run_time_is_what_the_controller_waited_for_it() -> None:
+    """Catching up and the messages' way are part of it: a worker's own seconds would leave them out."""
+    records: list[RoundRecord] = []
+    it = hub(records=records.append)
+    for worker, (own, moment) in enumerate([(1.0, 1.25), (1.5, 1.5), (0.5, 2.0)]):
+        it.handle(arrived(worker, 0, own), moment)
+    it.handle(applied(0, 1), 2.5)
+    it.think()
+    assert records[0].run_times.seconds.tolist() == [1.25, 1.5, 2.0]
+
+
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_run_time_that_is_none_teaches_nothing_but_the_gradient_counts(seconds: float) -> None:
     records: list[RoundRecord] = []

@@ -103,7 +103,7 @@ class Arrived(Message, frozen=True):
         version: of the parameters the gradient was computed at.
         samples: that it is a mean over.
         share: of its mini-batch that they are; under 1 it stopped early.
-        seconds: from the time it had these parameters, by its own clock.
+        seconds: from the time it had these parameters, by its own clock; the controller goes by its own.
         finite: False where the gradient overflowed: it is not used, but it has arrived.
     """
 

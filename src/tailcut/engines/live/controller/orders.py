@@ -11,11 +11,14 @@ from tailcut.engines.live.controller.places import Doing, Places
 from tailcut.engines.live.controller.reports import Reports
 from tailcut.engines.live.controller.scale import Scale
 from tailcut.engines.live.messages import Arrived, Close, FromController, Go, Limit
+from tailcut.ledger import is_run_time
 from tailcut.round import Rounds
 from tailcut.types import RoundRecord, Seconds, WorkerId
 
 Answers: TypeAlias = list[tuple[WorkerId, FromController]]
 """To whom, and what; in the order in which they are to be sent."""
+SAME: Seconds = 1e-9
+"""Closer than this two clocks cannot be read."""
 MOST_TRIES = 100
 """Rounds of one version whose gradients were all not finite. Scales of mixed precision find their place in fewer."""
 
@@ -54,6 +57,7 @@ class Orders:
         self.scale, self._places, self._tries = scale, places, 0
         self._by_themselves: frozenset[WorkerId] = frozenset()
         self._untold: list[RoundRecord | events.Settle] = []
+        self._began: dict[WorkerId, Seconds] = {}
 
     @property
     def now(self) -> Seconds:
@@ -75,8 +79,19 @@ class Orders:
         """What a worker with its gradient leads to."""
         if self._places.arrive(message.worker, message.version, now):
             self.scale.arrived(message)
-        what = (message.worker, message.version, message.seconds, message.share, message.finite)
+        what = (message.worker, message.version, self._run_time(message, now), message.share, message.finite)
         return self.tell(events.Arrived(now, *what))
+
+    def _run_time(self, message: Arrived, now: Seconds) -> Seconds:
+        """As the rounds see it: catching up and the way of the messages belong to it, or who needs them would be cut.
+
+        Nothing is learnt from a worker whose own clock tells nonsense. Where both agree the worker's own seconds are
+        taken, which differences of large numbers have not been rounded in.
+        """
+        own, began = message.seconds, self._began.get(message.worker)
+        if began is None or not is_run_time(own) or abs(now - began - own) < SAME:
+            return own
+        return now - began
 
     def tick(self, now: Seconds) -> Answers:
         """Time has come to `now`."""
@@ -108,6 +123,7 @@ class Orders:
                 case events.OpenRound():
                     answers += self._opened(command)
                 case events.StartWork():
+                    self._began[command.worker] = self.now
                     answers.append(self._go(command.worker, command.version, command.deadline))
                 case events.CloseRound():
                     answers += self._closed(command)
@@ -122,6 +138,7 @@ class Orders:
             return []
         self.meetings.version = command.version
         there, self._by_themselves = self._by_themselves, frozenset()
+        self._began |= dict.fromkeys(command.workers, self.now)
         limit = command.deadline
         answers = [self._go(w, command.version, limit) for w in command.workers if w not in there]
         if limit is not None:
