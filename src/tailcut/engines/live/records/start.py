@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Callable
 from datetime import datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from tailcut.engines.live.records.asked import Asked
@@ -28,7 +28,7 @@ def asked_now(
         late=late,
         workers=workers,
         total=total,
-        tailcut=version("tailcut"),
+        tailcut=_version(),
         started=datetime.now().astimezone().isoformat(timespec="milliseconds"),
         clock=clock(),
         host=socket.gethostname(),
@@ -60,3 +60,11 @@ def listeners(
         each.append(Guarded(RunFiles(folder, asked), f"The record of the run in {journal}", say))
         each.append(Guarded(Straggling(folder, asked.workers, say), f"The report in {journal}", say))
     return Several(each)
+
+
+def _version() -> str:
+    """Of the installed package; a source tree on the path has none."""
+    try:
+        return version("tailcut")
+    except PackageNotFoundError:
+        return "not installed"
