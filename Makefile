@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OUT := out
 
-.PHONY: help setup demo demo-158 test lint bench bench-forecast prior clean
+.PHONY: help setup demo demo-158 test lint bench bench-forecast bench-live prior clean
 
 help:
 	@echo "make demo   train for real in 8 processes with stragglers: plain DDP, backup workers, bayes; a page with plots"
@@ -49,6 +49,14 @@ bench: $(READY)
 
 bench-forecast: $(READY)
 	$(BIN)/python -m benchmarks.forecast
+
+# Against DDP and torchft, which is installed for this alone and beside the environment; 25 minutes on two idle cores.
+bench-live: $(READY) $(VENV)/rivals/torchft
+	$(BIN)/python -m benchmarks.live
+
+$(VENV)/rivals/torchft:
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(VENV)/rivals --no-deps torchft==0.2.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(VENV)/rivals opentelemetry-exporter-otlp-proto-http
 
 # The deep part of bayes that comes with the package, from simulated clusters; a quarter of an hour.
 prior: $(READY)

@@ -60,3 +60,9 @@ def anchors(page: Path) -> set[str]:
         plain = re.sub(r"[^\w\- ]", "", heading.lower())
         found.add(plain.replace(" ", "-"))
     return found
+
+
+def table_after(page: Path, heading: str) -> list[str]:
+    """The rows of the tables in a section."""
+    section = prose(page).partition(heading)[2]
+    return [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("|")]

@@ -11,11 +11,11 @@ import typing
 from pathlib import Path
 
 import pytest
-import typer
-from docs_markdown import PAGES, ROOT, blocks, name_of, prose, quoted
+from docs_commands import COMMANDS, options, torchrun_options
+from docs_markdown import PAGES, ROOT, blocks, name_of, prose, quoted, table_after
 
 import tailcut
-from tailcut import cli, events, names, traces
+from tailcut import events, names, traces
 from tailcut.policy_names import POLICIES
 from tailcut.report import as_json
 from tailcut.report.columns import COLUMNS
@@ -26,11 +26,6 @@ from tailcut.types import Fate
 MODULES = [found.name for found in pkgutil.walk_packages(tailcut.__path__, "tailcut.")]
 IN_EXAMPLES = {"Grace", "Exponential"}
 COMPARE, DESIGN, FIT = (ROOT / "docs" / f"{page}.md" for page in ("compare", "design", "fit"))
-
-
-def table_after(page: Path, heading: str) -> list[str]:
-    section = prose(page).partition(heading)[2]
-    return [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("|")]
 
 
 def resolve(dotted: str) -> object:
@@ -66,21 +61,13 @@ def test_classes_exist(page: Path) -> None:
             assert head[1] in known | IN_EXAMPLES, f"{name_of(page)} speaks of {text}"
 
 
-def options(*commands: str) -> set[str]:
-    """The long options of these commands."""
-    found = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
-    every = (option for name in commands for parameter in found[name].params for option in parameter.opts)
-    return {option for option in every if option.startswith("--")}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_options_exist(page: Path) -> None:
-    known = options(
-        "compare", "backtest", "fit", "table", "policies", "clusters", "tasks", "study", "report", "reproduce"
-    )
+    known = options(*COMMANDS) | {"--strict"}
     for text in [*quoted(page), *(b.text for b in blocks(page) if b.language in ("console", "text"))]:
-        for option in re.findall(r"(?<![\w-])--[a-z]+", text):
-            assert option in known | {"--strict"}, f"{name_of(page)} speaks of {option}"
+        there = known | torchrun_options() if "torchrun" in text else known
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", text):
+            assert option in there, f"{name_of(page)} speaks of {option}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -75,9 +75,11 @@ def hub(rule: Rule[Any, Any] | None = None, workers: int = 3, late_finish: bool 
     return it
 
 
-def close(version: int, *accepted: int, scale: float = 1.0, abandon: tuple[int, ...] = ()) -> Close:
+def close(
+    version: int, *accepted: int, scale: float = 1.0, abandon: tuple[int, ...] = (), needed: int = 0
+) -> Close:
     """A round is closed."""
-    return Close(1, 1, version, accepted, scale, abandon)
+    return Close(1, 1, version, accepted, scale, abandon, needed)
 
 
 def go(version: int, deadline: float | None = None, late: float = 0.0) -> Go:

@@ -180,6 +180,18 @@ def test_a_log_has_no_gap_and_ends_at_the_newest(count: int, versions: int, vect
     )
 
 
+def test_a_log_forgets_what_nobody_needs_but_never_the_newest() -> None:
+    log = UpdateLog()
+    for update in history(5):
+        log.append(update)
+    log.forget(3)
+    assert (log.span, log.nbytes, log.get(2)) == ((3, 4), 2 * made().nbytes, None)
+    log.forget(100)
+    assert (log.span, log.version) == ((4, 4), 5)
+    log.forget(0)
+    assert log.span == (4, 4)
+
+
 def test_a_log_starts_again_at_a_copied_state() -> None:
     log = UpdateLog()
     log.append(made())

@@ -7,7 +7,7 @@ from hub_scripts import applied, arrived, begun, bye, close, go, hub
 
 from tailcut.engines.live.controller.hub import SENDER, Hub
 from tailcut.engines.live.controller.places import Doing
-from tailcut.engines.live.messages import Limit, Refused, State
+from tailcut.engines.live.messages import Close, Limit, Refused, State
 from tailcut.events import Settle
 from tailcut.forecast import NoForecast
 from tailcut.learning.rates import Gradual, Linear
@@ -158,7 +158,7 @@ def test_a_rate_can_grow_over_the_first_updates() -> None:
     it = hub(workers=1, rate=Gradual(Linear(), 4))
     assert it.handle(arrived(0), 1.0) == [(0, close(0, 0, scale=0.25))]
     it.handle(applied(0, 1), 1.0)
-    assert it.handle(arrived(0, 1), 2.0) == [(0, close(1, 0, scale=0.5))]
+    assert it.handle(arrived(0, 1), 2.0) == [(0, close(1, 0, scale=0.5, needed=1))]
 
 
 def test_an_update_of_no_samples_does_not_divide_by_zero() -> None:
@@ -249,3 +249,21 @@ def test_a_policy_that_takes_older_gradients_is_refused_by_name() -> None:
     assert it.why is not None
     assert it.why.endswith("Use how=wait instead of how=stale.")
     assert it.over
+
+
+def test_a_close_says_which_updates_somebody_may_still_ask_for() -> None:
+    it = hub(Backup(b=1))
+    needed = []
+    for version, who in enumerate([(0, 1), (0, 1), (0, 1)]):
+        for worker in who:
+            told = it.handle(arrived(worker, version), version + 0.5)
+        needed.append({message.needed for _, message in told if isinstance(message, Close)})
+        for worker in who:
+            it.handle(applied(worker, version + 1), version + 0.6)
+        if version == 1:
+            # Worker 2 comes to step() with its gradient of version 0, and goes on at version 2.
+            it.handle(arrived(2, 0), 1.7)
+    assert needed == [{0}, {0}, {0}], "worker 2 still has to pull what it missed"
+    it.handle(bye(2), 2.8)
+    told = it.handle(arrived(0, 3), 3.5) + it.handle(arrived(1, 3), 3.6)
+    assert {message.needed for _, message in told if isinstance(message, Close)} == {3}

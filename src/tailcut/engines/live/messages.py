@@ -172,12 +172,14 @@ class Close(Message, frozen=True):
         accepted: in the order of the ring.
         scale: what the learning rate is multiplied by in this update.
         abandon: who is to drop what it computes.
+        needed: the oldest version that a worker is known to be at: nobody asks for updates before it any more.
     """
 
     version: int
     accepted: tuple[int, ...]
     scale: float
     abandon: tuple[int, ...]
+    needed: int = 0
 
 
 class Go(Message, frozen=True):

@@ -169,7 +169,8 @@ class Orders:
         for worker in command.abandon:
             self._places[worker].now_does(Doing.DROPS, command.version)
         scale = self.scale.of(command.version, accepted)
-        close = Close(self.term, self.epoch, command.version, accepted, scale, command.abandon)
+        what = (command.version, accepted, scale, command.abandon, self._places.oldest)
+        close = Close(self.term, self.epoch, *what)
         # Everybody else waits for those who reduce, so these are told first.
         rest = [worker for worker in self._places.there if worker not in self._by_themselves]
         return [(worker, close) for worker in (*accepted, *rest)]

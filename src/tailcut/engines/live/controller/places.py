@@ -155,6 +155,11 @@ class Places:
         return found
 
     @property
+    def oldest(self) -> int:
+        """The version that everybody who is there is known to have."""
+        return min((self._all[worker].has for worker in self._there), default=0)
+
+    @property
     def last_heard(self) -> Seconds:
         """When anybody said anything; long ago if nobody ever did."""
         return max((place.heard for place in self._all.values()), default=-math.inf)

@@ -11,6 +11,8 @@ whole numbers (counters) it is the change that is averaged, and rounded.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
 from typing import final
 
 import torch
@@ -31,7 +33,7 @@ from tailcut.engines.live.messages import Scatter
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """Where things are in the vector.
 
@@ -45,7 +47,7 @@ class Layout:
     buffers: tuple[int, ...]
     dtype: torch.dtype
 
-    @property
+    @cached_property
     def parts(self) -> tuple[int, int, int, int, int, int]:
         """Numbers of each part."""
         gradients, buffers = sum(self.parameters), sum(self.buffers)
@@ -134,23 +136,27 @@ class FlatBuffer:
         if self._staged is not self.source:
             self.source.copy_(self._staged)
         gradients, used, buffers, changed, scatter, _ = self.layout.split(self.source)
-        used.copy_(torch.tensor([float(value is not None) for value in values]))
-        changed.copy_(torch.tensor(self._changes(buffers)))
-        buffers.mul_(samples)
+        used.numpy()[:] = [value is not None for value in values]
+        if self._places:
+            changed.numpy()[:] = self._changes(buffers)
+            buffers.mul_(samples)
         if self._scatter:
             scatter[0], scatter[1] = gradients.square().sum() / max(samples, 1) ** 2, 1.0 / max(samples, 1)
         self._samples = samples
 
     def stamp(self, closed: Closed) -> None:
         """Write the trailer of a `Close` into `source`: what was packed may now be reduced."""
-        *_, last = self.layout.split(self.source)
-        last.copy_(torch.tensor(trailer(closed, self._samples)))
+        self.source.numpy()[-LENGTH:] = trailer(closed, self._samples)
 
     def finite(self) -> bool:
         """Whether all that was packed can be averaged. A buffer may hold infinities (masks do), but no NaN."""
         gradients, _, buffers, *_ = self.layout.split(self.source)
-        least, most = torch.aminmax(gradients)
-        return bool(torch.isfinite(least) & torch.isfinite(most)) and not bool(buffers.isnan().any())
+        if self._places and bool(buffers.isnan().any()):
+            return False
+        # The sum of finite numbers is finite unless they are huge: cheaper to find than the largest of them.
+        return isfinite(float(gradients.sum())) or all(
+            isfinite(float(end)) for end in torch.aminmax(gradients)
+        )
 
     def empty(self) -> Tensor:
         """A vector to reduce into, on the host; its memory is used again when nobody has it any more."""
@@ -169,8 +175,10 @@ class FlatBuffer:
             workers: that are in it.
             samples: that are in it.
         """
+        if not self._scatter:
+            return None
         gradients, _, _, _, scatter, _ = self.layout.split(reduced)
-        return scatter_in(gradients, scatter.tolist(), workers, samples) if self._scatter else None
+        return scatter_in(gradients, scatter.tolist(), workers, samples)
 
     @torch.no_grad()
     def unpack(self, reduced: Tensor, samples: int) -> None:

@@ -86,6 +86,12 @@ class UpdateLog:
         for listener in tuple(self._listeners):
             listener()
 
+    def forget(self, before: int) -> None:
+        """Drop updates of older versions; the newest is kept all the same."""
+        with self._lock:
+            while len(self._updates) > 1 and self._updates[0].version < before:
+                self._bytes -= self._updates.popleft().nbytes
+
     def get(self, version: int) -> Update | None:
         """The update that made `version` + 1, if it is kept."""
         with self._lock:

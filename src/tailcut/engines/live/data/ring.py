@@ -1,7 +1,8 @@
 """Sums over the accepted workers only. Nobody else takes part, however slow, busy or frozen it is.
 
-All accepted: Gloo's own all-reduce. Some: a ring of sends and receives between them, in which every piece of the
-vector is added up along the ring and then handed round, so that all get the same bits. One: a copy.
+All accepted, and the vector short: Gloo's own all-reduce. Otherwise a ring of sends and receives between them, in
+which every piece of the vector is added up along the ring and then handed round, so that all get the same bits. One
+accepted: a copy.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from tailcut.types import Seconds
 
 SEGMENT = 1 << 18
 """Numbers of one message at most: while one is added, the next comes in."""
+RING_FROM = 1 << 19
+"""Numbers from which on the ring is faster than Gloo's all-reduce: by a sixth at a million, 4 or 8 processes."""
 _TAGS = 1 << 31
 
 
@@ -78,7 +81,7 @@ def reduce(
     out: Tensor,
     tag: int,
     timeout: Seconds | None = None,
-    native: bool = True,
+    native: bool | None = None,
 ) -> None:
     """Sum the accepted workers' `source` vectors into `out`. All of them must call it; the others must not.
 
@@ -93,7 +96,8 @@ def reduce(
         out: `(numbers,)` to write to; rubbish after an error.
         tag: of the round; messages of different rounds are never mixed up.
         timeout: seconds that any single operation may be silent; None for what the group was made with.
-        native: whether a reduction among all is left to Gloo's own all-reduce; the same everywhere.
+        native: whether a reduction among all is left to Gloo's own all-reduce; the same everywhere. By default it
+            is for short vectors, where the ring's many messages cost more than they save.
     """
     _check(group, me, accepted, source, out)
     if len(accepted) == 1:
@@ -101,6 +105,8 @@ def reduce(
         return
     problem = ""
     try:
+        if native is None:
+            native = len(source) < RING_FROM
         if native and len(accepted) == group.size():
             _native(group, source, out, timeout)
         else:

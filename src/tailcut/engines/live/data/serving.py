@@ -67,7 +67,7 @@ class UpdateServer:
         self._bell.setblocking(False)
         self._closing = False
         self._thread = Thread(target=self._serve, name="tailcut-updates", daemon=True)
-        log.listen(self._wake)
+        log.listen(self._grew)
         self._thread.start()
 
     def close(self, linger: Seconds = 1.0) -> None:
@@ -75,7 +75,7 @@ class UpdateServer:
         if self._closing:
             return
         self._closing = True
-        self._log.unlisten(self._wake)
+        self._log.unlisten(self._grew)
         self._wake()
         self._thread.join()
         self._router.close(int(1000 * linger))
@@ -90,6 +90,11 @@ class UpdateServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _grew(self) -> None:
+        """An update is there: only who waits for one need be told. Requests are kept before the log is looked into."""
+        if self._kept:
+            self._wake()
 
     def _wake(self) -> None:
         with suppress(BlockingIOError):  # full: it has been told often enough

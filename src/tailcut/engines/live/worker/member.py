@@ -204,6 +204,7 @@ class Member:
         self._apply([update])
         numbers = b"" if self.version % COMPARE_EVERY else self._replica.digest()
         self._link.send(Applied(*self._here, self._log.chain, numbers, scatter))
+        self._log.forget(close.needed)
 
     def _catch_up(self, version: int) -> None:
         """Apply what was made without this worker."""
@@ -215,6 +216,7 @@ class Member:
         order = dict.fromkeys([*(newest.accepted if newest else ()), *self._new.members])
         holders = {worker: self._addresses[worker] for worker in order if worker != self.worker}
         self._apply(self._puller.pull(wanted, holders, self._max_wait))
+        self._log.forget(newest.needed if newest else 0)
 
     def _apply(self, updates: Iterable[Update]) -> None:
         for update in updates:

@@ -1,0 +1,25 @@
+"""The options of commands that pages speak of: our own, and torchrun's."""
+
+from __future__ import annotations
+
+import typer
+from torch.distributed.run import get_args_parser
+
+from tailcut import cli
+
+COMMANDS = (
+    *("compare", "backtest", "fit", "table", "policies", "clusters", "tasks", "study", "report", "reproduce"),
+    *("train", "watch", "launch"),
+)
+
+
+def options(*commands: str) -> set[str]:
+    """The long options of these commands."""
+    found = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+    every = (option for name in commands for parameter in found[name].params for option in parameter.opts)
+    return {option for option in every if option.startswith("--")}
+
+
+def torchrun_options() -> set[str]:
+    """The long options of torchrun."""
+    return {option for action in get_args_parser()._actions for option in action.option_strings}
