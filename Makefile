@@ -13,6 +13,7 @@ help:
 	@echo "make test   lint, types, import directions and all tests"
 	@echo "make bench  speed and quality claims, side by side in one run"
 	@echo "make bench-forecast  what bayes claims: shares, censoring, drift, membership, cost, coverage (25 minutes on two idle cores)"
+	@echo "make bench-live  live training against DDP and torchft, stragglers of every kind, the controller (25 minutes on two idle cores)"
 	@echo "make lint   lint, types and import directions only"
 	@echo "make setup  the environment in $(VENV), which the others make themselves"
 

@@ -14,7 +14,7 @@ from tailcut.study.compare import Setting, compare
 
 WORKERS, MOST = 8, 0.10
 POLICIES = ("wait-all", "backup:b=2", "bayes")
-SETTINGS = ("--updates", "150", "--unit", "0.1", "--chance", "0.1", "--hidden", "100", "--journal")
+SETTINGS = ("--updates", "250", "--unit", "0.1", "--chance", "0.1", "--hidden", "100", "--journal")
 
 
 def main(repeats: int) -> list[Claim]:

@@ -111,11 +111,11 @@ def test_what_is_no_run_is_refused(folder: Path, refused: Refused) -> None:
 def test_under_another_command_it_is_shown_only_to_people(folder: Path) -> None:
     record(folder / "run", TABLE)
     console = silent()
-    with shown(folder / "run", console) as refresh:
+    with shown([folder / "run"], console) as refresh:
         refresh()
     assert output(console).strip() == ""
     console = Console(file=io.StringIO(), width=100, force_terminal=True, force_interactive=True)
-    with shown(folder / "run", console) as refresh:
+    with shown([folder / "run"], console) as refresh:
         refresh()
         console.print("a line of a worker")
     assert "late ones finish" in output(console)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def controller_command(
     workers: Annotated[int, typer.Option(help="How many take part.")],
     policy: Annotated[str, typer.Option(help="Decides when rounds close.")] = "bayes",
-    rate: Annotated[str, typer.Option(help="Learning-rate rule: fixed or linear.")] = "linear",
+    rate: Annotated[str, typer.Option(help="Learning-rate rule: fixed, linear, sqrt or gain.")] = "linear",
     late: Annotated[str, typer.Option(help="What late workers do: finish or abandon.")] = "finish",
     address: Annotated[str, typer.Option(help="To listen on; port 0 for any.")] = "tcp://127.0.0.1:0",
     total: Annotated[int | None, typer.Option(help="Version at which the run ends.")] = None,

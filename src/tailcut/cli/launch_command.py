@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from tailcut.cli.entry import app
+from tailcut.cli.watching import shown
 from tailcut.errors import InputError
 
 
@@ -17,10 +20,20 @@ def launch_command(
     script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", help="The training script.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="Its own arguments.")] = None,
     workers: Annotated[int, typer.Option("-n", help="Worker processes.")] = 2,
+    watch: Annotated[
+        Path | None, typer.Option(help="Show how the run stands that the script keeps in this folder.")
+    ] = None,
 ) -> None:
     """Run a script that uses `tailcut.Optimizer` in several processes on this machine."""
     from tailcut.engines.live.launch import launch
 
     if not script.exists():
         raise InputError(f"{script} does not exist. Give the file of a training script.")
-    sys.exit(launch([str(script), *(arguments or [])], workers))
+    command = [str(script), *(arguments or [])]
+    console = Console()
+    if watch is None or not console.is_interactive:
+        sys.exit(launch(command, workers))
+    with shown([watch], console) as refresh:
+        tell = partial(console.print, markup=False, highlight=False)
+        code = launch(command, workers, tell=tell, meanwhile=refresh)
+    sys.exit(code)

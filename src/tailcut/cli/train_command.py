@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from rich.console import Console
 from tailcut import names
 from tailcut.cli.arguments import check_file, check_writable, command_line
 from tailcut.cli.entry import FAILED, app, fail
+from tailcut.cli.watching import shown
 from tailcut.engines.live.slow.delays import Delays, delays_of, no_delays
 from tailcut.engines.live.slow.ways import way
 from tailcut.engines.live.train.job import Arm, Job, arms_of, notes_file, write_job
@@ -88,7 +90,9 @@ def train_command(
     ] = None,
     micro: Annotated[int, typer.Option(help="Micro-batches that until-closed looks up between.")] = 16,
     seed: Annotated[int, typer.Option(help="Of weights, data and delays.")] = 0,
-    journal: Annotated[Path | None, typer.Option(help="Folder to keep the run in.")] = None,
+    journal: Annotated[
+        Path | None, typer.Option(help="Folder to keep the run in; at a terminal it is then watched.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a self-contained page with plots here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON list on standard output.")] = False,
 ) -> None:
@@ -197,7 +201,7 @@ def _carried_out(job: Job, delays: Delays, goal: Target) -> tuple[Trained, ...]:
         folder = Path(name)
         write_job(folder, job, delays)
         _say(f"Starting {job.workers} processes …")
-        if in_processes(partial(_work, folder), job.workers, PRELOAD):
+        if _run(job, partial(_work, folder)):
             fail("A worker process failed, so all were ended; what it said stands above.", FAILED)
         return tuple(
             summary(
@@ -208,6 +212,17 @@ def _carried_out(job: Job, delays: Delays, goal: Target) -> tuple[Trained, ...]:
             )
             for place, arm in enumerate(job.arms)
         )
+
+
+def _run(job: Job, work: Callable[[], None]) -> int:
+    """In processes; whoever sits at a terminal sees what each of them does, if the run is recorded."""
+    console = Console(stderr=True)
+    folders = [Path(folder) for arm in job.arms if not arm.is_ddp and (folder := job.journal(arm))]
+    if not (folders and console.is_interactive):
+        return in_processes(work, job.workers, PRELOAD)
+    with shown(folders, console) as refresh:
+        tell = partial(console.print, markup=False, highlight=False)
+        return in_processes(work, job.workers, PRELOAD, tell=tell, meanwhile=refresh)
 
 
 def _setting(job: Job, source: Source | None, unit: float) -> str:

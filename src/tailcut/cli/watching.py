@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -56,17 +57,25 @@ class Watched:
 
 
 @contextmanager
-def shown(folder: Path, console: Console) -> Iterator[Callable[[], None]]:
+def shown(folders: Sequence[Path], console: Console) -> Iterator[Callable[[], None]]:
     """A view at the bottom of the terminal while something else runs; call what it gives every now and then.
 
     Lines that are to be seen meanwhile go through `console.print`. Where nobody watches nothing is shown.
+
+    Args:
+        folders: of runs that come one after the other; the first that has not ended is shown.
+        console: where.
     """
-    watched = Watched(folder)
+    coming = deque(Watched(folder) for folder in folders)
     with Live(console=console, auto_refresh=False, transient=True) as live:
 
         def refresh() -> None:
-            view = watched.look() if console.is_interactive else None
+            if not (coming and console.is_interactive):
+                return
+            view = coming[0].look()
             if view is not None:
                 live.update(view, refresh=True)
+            if coming[0].over:
+                coming.popleft()
 
         yield refresh

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import io
 import multiprocessing
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.context import ForkServerProcess
+from multiprocessing.queues import SimpleQueue
 from threading import Thread
 from typing import TypeAlias
 
@@ -17,9 +19,18 @@ from tailcut.errors import TailcutError
 
 WorkerJob: TypeAlias = Callable[[], None]
 """What a process does; it can be pickled."""
+Said: TypeAlias = "SimpleQueue[str]"
+"""Lines that processes print."""
 
 
-def in_processes(job: WorkerJob, workers: int, preload: Sequence[str]) -> int:
+def in_processes(
+    job: WorkerJob,
+    workers: int,
+    preload: Sequence[str],
+    *,
+    tell: Callable[[str], None] | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> int:
     """Do something in so many processes, each of which knows its place; the first exit code that is not 0, or 0.
 
     When one fails the others are ended, and so they are when this process is interrupted or gone.
@@ -28,24 +39,49 @@ def in_processes(job: WorkerJob, workers: int, preload: Sequence[str]) -> int:
         job: what each does.
         workers: processes.
         preload: modules that take long to import.
+        tell: is given every line that they print; without it they print for themselves.
+        meanwhile: is called many times a second.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(preload))
     port = free_port()
+    said: Said | None = None if tell is None else context.SimpleQueue()
     running = [
-        context.Process(target=_be_worker, args=(job, environment(worker, workers, port)), daemon=True)
+        context.Process(target=_be_worker, args=(job, environment(worker, workers, port), said), daemon=True)
         for worker in range(workers)
     ]
+
+    def look() -> None:
+        while tell is not None and said is not None and not said.empty():
+            tell(said.get())
+        meanwhile()
+
     try:
         for process in running:
             process.start()
-        return _watched(running)
+        return _watched(running, look)
     finally:
         _end(running)
+        look()
 
 
-def _be_worker(job: WorkerJob, places: dict[str, str]) -> None:
+class _Lines(io.TextIOBase):
+    """What a process prints, line by line, to whoever started it."""
+
+    def __init__(self, said: Said) -> None:
+        self._said, self._begun = said, ""
+
+    def write(self, text: str) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._said.put(line)
+        return len(text)
+
+
+def _be_worker(job: WorkerJob, places: dict[str, str], said: Said | None) -> None:
     os.environ.update(places)
+    if said is not None:
+        sys.stdout = sys.stderr = _Lines(said)
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         job()
@@ -64,8 +100,9 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _watched(running: Sequence[ForkServerProcess]) -> int:
+def _watched(running: Sequence[ForkServerProcess], look: Callable[[], None]) -> int:
     while True:
+        look()
         codes = [process.exitcode for process in running]
         failed = [code for code in codes if code]
         if failed or None not in codes:
