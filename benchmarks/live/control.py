@@ -98,7 +98,7 @@ def once(sockets: list[zmq.Socket[bytes]], version: int) -> float:
     for socket, frame in zip(sockets[:-1], arrivals, strict=False):
         socket.send(frame)
     if len(sockets) <= FEW:
-        time.sleep(0.01)
+        time.sleep(0.001)
     sent = time.perf_counter()
     sockets[-1].send(arrivals[-1])
     for socket in sockets:

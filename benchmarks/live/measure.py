@@ -81,3 +81,5 @@ def has_torchft() -> bool:
 def _with_rivals(mode: str) -> None:
     """Only what needs it sees it: it brings packages of its own."""
     os.environ["PYTHONPATH"] = str(RIVALS) if mode == "torchft" else ""
+    # torchft tells of every step otherwise.
+    os.environ["RUST_LOG"] = "error"

@@ -21,6 +21,8 @@ from tailcut.types import Seconds
 
 REACH: Seconds = 1.0
 """To connect to a holder."""
+AHEAD = 8
+"""Updates asked for before they are needed: one at a time would take a way there and back each."""
 PAUSE: Seconds = 0.01
 """Before all holders are asked again."""
 
@@ -72,17 +74,29 @@ class Puller:
         Raises:
             PullError: if no holder has one of them, or none answers in time.
         """
-        chain, order, ahead = wanted.chain, dict(holders), None
+        chain, order = wanted.chain, dict(holders)
+        ahead = _Ahead()
         for version in wanted.versions:
             asked = Pull(wanted.term, wanted.epoch, version)
-            search = _Search(asked, chain, monotonic() + timeout, dict(order), ahead)
+            first = ahead.holder if version <= ahead.newest else None
+            search = _Search(asked, chain, monotonic() + timeout, dict(order), first)
             holder, update = self._fetch(search, wanted.versions)
-            # Who had this one is asked first, and already now, for the next.
+            # Who had this one is asked first, and already now, for the next ones.
             chain, order = update.chain, {holder: order[holder], **order}
-            following = Pull(wanted.term, wanted.epoch, version + 1)
-            soon = version + 1 in wanted.versions and self._ask(order[holder], following, 0.0)
-            ahead = holder if soon else None
+            if holder != ahead.holder:
+                self._forget(order, ahead.holder)
+                ahead = _Ahead(holder, version)
+            for following in range(ahead.newest + 1, min(version + AHEAD, wanted.versions[-1]) + 1):
+                if not self._ask(order[holder], Pull(wanted.term, wanted.epoch, following), 0.0):
+                    break
+                ahead = _Ahead(holder, following)
             yield update
+
+    def _forget(self, order: Mapping[int, str], holder: int | None) -> None:
+        """Drop a connection with answers under way that nobody waits for any more."""
+        connection = None if holder is None else self._sockets.pop(order[holder], None)
+        if connection is not None:
+            connection.close(0)
 
     def close(self) -> None:
         """Drop all connections."""
@@ -159,6 +173,15 @@ class Puller:
             found.setsockopt(zmq.MAXMSGSIZE, self._most_bytes)
             found.connect(address)
         return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """Requests under way: to whom, up to which version."""
+
+    holder: int | None = None
+    newest: int = -1
 
 
 @final
