@@ -46,7 +46,8 @@ def train(address: str, workers: int) -> None:
             for worker, line in enumerate(lines):
                 # The third takes three times as long, and the second every now and then.
                 slow = 3.0 if worker == 2 or (worker == 1 and version % 4 == 0) else 1.0
-                line.send(encode(arrived(worker, version, 1e-3 * slow)))
+                # By their own clocks, and longer than it really takes.
+                line.send(encode(arrived(worker, version, 10.0 * slow)))
             for worker, line in enumerate(lines):
                 hears(worker, Close)
                 line.send(encode(applied(worker, version + 1)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,9 +66,9 @@ def _serve(hub: Hub, address: str, max_wait: float, told: Listener) -> None:
         hub.fail("The controller was interrupted.")
         told.end(hub, time.monotonic())
         raise
+    told.end(hub, time.monotonic())
     if served.why is not None:
         _say(served.why)
-    told.end(hub, time.monotonic())
 
 
 def _announce(address: str) -> None:
@@ -75,7 +76,9 @@ def _announce(address: str) -> None:
 
 
 def _say(sentence: str) -> None:
-    print(f"tailcut: {sentence}", file=sys.stderr, flush=True)
+    # Whoever started this process may be gone, and with it the other end of its output.
+    with suppress(OSError):
+        print(f"tailcut: {sentence}", file=sys.stderr, flush=True)
 
 
 def _orphaned() -> bool:

@@ -15,7 +15,7 @@ from tailcut.cli.watching import shown
 from tailcut.errors import InputError
 
 
-@app.command("launch", context_settings={"ignore_unknown_options": True})
+@app.command("launch", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def launch_command(
     script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", help="The training script.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="Its own arguments.")] = None,

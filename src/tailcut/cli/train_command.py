@@ -18,6 +18,7 @@ from tailcut import names
 from tailcut.cli.arguments import check_file, check_writable, command_line
 from tailcut.cli.entry import FAILED, app, fail
 from tailcut.cli.watching import shown
+from tailcut.engines.live.records.files import RunFolder
 from tailcut.engines.live.slow.delays import Delays, delays_of, no_delays
 from tailcut.engines.live.slow.ways import way
 from tailcut.engines.live.train.job import Arm, Job, arms_of, notes_file, write_job
@@ -143,18 +144,22 @@ def _check_names(job: Job) -> None:
     from tailcut.learning.optimisers import OPTIMISERS
 
     way(job.slow_by)
-    for arm in job.arms:
-        if not arm.is_ddp:
-            _check_policy(arm)
     if job.optimiser not in OPTIMISERS:
         raise UnknownNameError("optimiser", job.optimiser, OPTIMISERS)
     if job.rule not in ("linear", "sqrt", "fixed"):
         raise ParameterError(
             f"--rate must be linear, sqrt or fixed, but got {job.rule!r}. Try --rate linear."
         )
+    for arm in job.arms:
+        if not arm.is_ddp:
+            _check_policy(arm, job)
 
 
-def _check_policy(arm: Arm) -> None:
+def _check_policy(arm: Arm, job: Job) -> None:
+    from tailcut.engines.live.controller.checks import check_parameters
+    from tailcut.learning.rates import RATES
+    from tailcut.round import Rounds
+
     try:
         entrant = names.entrant(arm.policy)
     except UnknownNameError as error:
@@ -166,6 +171,11 @@ def _check_policy(arm: Arm) -> None:
             f"{arm.policy} accepts gradients of older parameters, which live training does not. Take a synchronous "
             "policy such as bayes, or see it in virtual time with tailcut study."
         )
+    rounds = Rounds(entrant.policy, entrant.acceptance)
+    check_parameters(rounds, job.workers, job.updates, 1, RATES[job.rule])
+    folder = job.journal(arm)
+    if folder is not None:
+        RunFolder(Path(folder)).refuse_run()
 
 
 def _source(slow: str, workers: int) -> Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -14,6 +14,7 @@ from rich.live import Live
 from tailcut.engines.live.records.asked import Asked, read_asked
 from tailcut.engines.live.records.files import RunFolder
 from tailcut.engines.live.records.now import Now, read_now
+from tailcut.errors import InputError
 from tailcut.report.live_view import LiveView, live_view
 from tailcut.types import Seconds
 
@@ -72,10 +73,12 @@ def shown(folders: Sequence[Path], console: Console) -> Iterator[Callable[[], No
         def refresh() -> None:
             if not (coming and console.is_interactive):
                 return
-            view = coming[0].look()
-            if view is not None:
-                live.update(view, refresh=True)
-            if coming[0].over:
-                coming.popleft()
+            # What is shown is no reason to end what runs: a file may be half written.
+            with suppress(InputError):
+                view = coming[0].look()
+                if view is not None:
+                    live.update(view, refresh=True)
+                if coming[0].over:
+                    coming.popleft()
 
         yield refresh

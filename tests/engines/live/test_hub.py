@@ -8,6 +8,7 @@ from hub_scripts import applied, arrived, begun, bye, close, go, hub
 from tailcut.engines.live.controller.hub import SENDER, Hub
 from tailcut.engines.live.controller.places import Doing
 from tailcut.engines.live.messages import Close, Limit, Refused, State
+from tailcut.errors import ParameterError
 from tailcut.events import Settle
 from tailcut.forecast import NoForecast
 from tailcut.learning.rates import Gradual, Linear
@@ -238,17 +239,27 @@ def test_workers_that_came_to_a_version_by_different_updates_end_the_run() -> No
     assert it.handle(applied(1, 1, chain=b"third"), 2.0) == [], "said once"
 
 
-def test_a_policy_that_takes_older_gradients_is_refused_by_name() -> None:
-    it = hub(Fair(Backup(c=1), most_rounds=1, how="stale"), workers=2)
+def test_a_policy_that_takes_older_gradients_is_refused_before_anybody_waits() -> None:
+    with pytest.raises(ParameterError, match="how=stale"):
+        hub(Fair(Fair(Backup(c=1), most_rounds=1, how="stale"), most_rounds=9), workers=2)
+
+
+def test_who_has_left_is_not_kept_for_ever_by_one_that_vanished() -> None:
+    it = hub(Backup(c=1), workers=2)
     it.handle(arrived(0), 1.0)
-    for version in (1, 2):
-        it.handle(applied(0, version), version)
-        it.handle(arrived(0, version), version + 0.5)
-        if it.why is None:
-            it.handle(arrived(1, 0), version + 0.5)
-    assert it.why is not None
-    assert it.why.endswith("Use how=wait instead of how=stale.")
-    assert it.over
+    it.handle(applied(0, 1), 1.1)
+    it.handle(bye(0, 1), 2.0)
+    assert it.standstill(10.0, 20.0) is None
+    assert it.standstill(30.0, 20.0) is not None
+
+
+def test_a_busy_controller_does_not_take_a_run_time_for_shorter_than_the_worker_says() -> None:
+    records: list[RoundRecord] = []
+    it = hub(workers=1, records=records.append)
+    it.handle(arrived(0, 0, 0.06), 0.012)
+    it.handle(applied(0, 1), 0.08)
+    it.think()
+    assert records[0].run_times.seconds.tolist() == [0.06]
 
 
 def test_a_close_says_which_updates_somebody_may_still_ask_for() -> None:

@@ -83,6 +83,16 @@ def test_part_of_a_mini_batch_has_at_least_one_sample() -> None:
 # What must be the same at every worker.
 
 
+def test_what_an_optimiser_carries_along_is_compared() -> None:
+    """Only one worker loaded the optimiser's checkpoint: its momentum would drive the nets apart."""
+    net = nn.Linear(2, 1)
+    plain = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    loaded = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    loaded.state[net.weight]["momentum_buffer"] = torch.ones(1, 2)
+    assert alike(net, plain, "").numbers == alike(net, plain, "").numbers
+    assert alike(net, plain, "").numbers != alike(net, loaded, "").numbers
+
+
 def test_what_differs_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     def of(inputs: int = 2, seed: int = 0, lr: float = 0.1, settings: str = "") -> dict[str, str]:
         torch.manual_seed(seed)

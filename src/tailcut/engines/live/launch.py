@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from tailcut.errors import ParameterError
 from tailcut.types import Seconds
@@ -42,18 +43,37 @@ def launch(
     port = free_port()
     out, err = (None, None) if tell is None else (subprocess.PIPE, subprocess.STDOUT)
     command = [sys.executable, *script]
-    running = [
-        subprocess.Popen(command, env=environment(worker, workers, port), stdout=out, stderr=err)
-        for worker in range(workers)
-    ]
-    readers = [] if tell is None else [_reader(process, tell) for process in running]
+    running: list[subprocess.Popen[bytes]] = []
+    readers: list[threading.Thread] = []
+    with _ended_in_order():
+        try:
+            for worker in range(workers):
+                places = environment(worker, workers, port)
+                running.append(subprocess.Popen(command, env=places, stdout=out, stderr=err))
+                readers += [] if tell is None else [_reader(running[-1], tell)]
+            return _watched(running, meanwhile)
+        finally:
+            _end(running)
+            for reader in readers:
+                # Somebody else may hold the other end, such as a controller that sees the run out.
+                reader.join(PATIENCE)
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Who is asked to end, as by a supervisor, ends its workers first."""
+
+    def leave(number: int, _: object) -> None:
+        sys.exit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, leave)
     try:
-        return _watched(running, meanwhile)
+        yield
     finally:
-        _end(running)
-        for reader in readers:
-            # Somebody else may hold the other end, such as a controller that sees the run out.
-            reader.join(PATIENCE)
+        signal.signal(signal.SIGTERM, before)
 
 
 def _reader(process: subprocess.Popen[bytes], tell: Callable[[str], None]) -> threading.Thread:

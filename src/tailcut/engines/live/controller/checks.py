@@ -28,6 +28,10 @@ def check_parameters(
             f"Live training is synchronous, but the policy asks for {rounds.acceptance}. "
             "Simulate it, or choose another."
         )
+    if takes_stale(getattr(rounds.policy, "rule", None)):
+        raise ParameterError(
+            "Live training takes no gradients of older parameters, but the policy has how=stale. Use how=wait."
+        )
     objective = getattr(getattr(rounds.policy, "rule", None), "objective_name", "count")
     if objective == "descent":
         raise ParameterError(
@@ -37,6 +41,15 @@ def check_parameters(
         raise ParameterError(
             'objective=gain goes with its own learning-rate rule: give rate="gain", or leave the objective out.'
         )
+
+
+def takes_stale(rule: object) -> bool:
+    """Whether a rule, or one that it wraps, serves workers with gradients of older parameters."""
+    while rule is not None:
+        if getattr(rule, "how", None) == "stale":
+            return True
+        rule = getattr(rule, "inner", None)
+    return False
 
 
 def impossible(message: Arrived) -> str | None:

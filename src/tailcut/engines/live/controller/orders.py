@@ -85,11 +85,11 @@ class Orders:
     def _run_time(self, message: Arrived, now: Seconds) -> Seconds:
         """As the rounds see it: catching up and the way of the messages belong to it, or who needs them would be cut.
 
-        Nothing is learnt from a worker whose own clock tells nonsense. Where both agree the worker's own seconds are
-        taken, which differences of large numbers have not been rounded in.
+        Never less than the worker's own seconds, though: a busy controller takes messages for earlier than they were.
+        Nothing is learnt from a worker whose own clock tells nonsense.
         """
         own, began = message.seconds, self._began.get(message.worker)
-        if began is None or not is_run_time(own) or abs(now - began - own) < SAME:
+        if began is None or not is_run_time(own) or now - began < own + SAME:
             return own
         return now - began
 
@@ -198,6 +198,6 @@ def _stale(command: events.CloseRound) -> str | None:
         if gradient.version != command.version:
             return (
                 f"The policy took a gradient of version {gradient.version}, of worker {gradient.worker}, into round "
-                f"{command.version}, but live training takes none that are older. Use how=wait instead of how=stale."
+                f"{command.version}, but live training takes none that are older. Choose another policy."
             )
     return None

@@ -155,6 +155,11 @@ class Places:
         return found
 
     @property
+    def lingering(self) -> bool:
+        """Whether somebody who has left still waits to be told that nobody needs anything of it."""
+        return any(not self._all[worker].free for worker in self.left)
+
+    @property
     def oldest(self) -> int:
         """The version that everybody who is there is known to have."""
         return min((self._all[worker].has for worker in self._there), default=0)

@@ -33,7 +33,7 @@ class UpdateLog:
         chain: bytes = START,
         *,
         most_bytes: int = 1 << 30,
-        most_versions: int = 1000,
+        most_versions: int = 100_000,
     ) -> None:
         if most_versions < 1:
             raise ParameterError(f"An update log must keep at least 1 version, but got {most_versions=}.")

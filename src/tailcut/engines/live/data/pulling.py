@@ -234,7 +234,7 @@ class _Search:
         which = f"version {first}" if first == last else f"versions {first} to {last}"
         return PullError(
             f"The updates of {which} cannot be had ({said or 'there is nobody to ask'}). "
-            "Keep more updates in the log, or start this worker again from a checkpoint."
+            "Raise log_bytes at all workers, so that more updates are kept, or resume all from a checkpoint."
         )
 
 

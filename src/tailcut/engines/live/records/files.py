@@ -49,6 +49,15 @@ class RunFolder:
         """Whether anything of a run is there."""
         return any(file.exists() for file in (self.run, self.rounds, self.now, self.stragglers))
 
+    def refuse_run(self) -> None:
+        """Say so where a run is there already.
+
+        Raises:
+            InputError: it is.
+        """
+        if self.holds_run:
+            raise InputError(self._taken())
+
     def claim(self, run: str) -> None:
         """Make the folder this run's; other files in it do no harm.
 
@@ -60,8 +69,7 @@ class RunFolder:
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            if self.holds_run:
-                raise InputError(self._taken())
+            self.refuse_run()
             # Of two that come at once one is refused.
             with self.run.open("x", encoding="utf-8") as file:
                 file.write(run)

@@ -21,8 +21,15 @@ def alike(module: nn.Module, optimiser: torch.optim.Optimizer, settings: str) ->
         optimiser=_optimiser(optimiser),
         parameters=_parameters(state),
         settings=settings,
-        numbers=digest(state.values()).hex(),
+        numbers=digest([*state.values(), *_kept(optimiser)]).hex(),
     )
+
+
+def _kept(optimiser: torch.optim.Optimizer) -> list[Tensor]:
+    """What the optimiser carries from step to step, such as momentum: after a checkpoint was loaded."""
+    parameters = [each for group in optimiser.param_groups for each in group["params"]]
+    kept = (optimiser.state.get(each, {}) for each in parameters)
+    return [value for each in kept for _, value in sorted(each.items()) if isinstance(value, Tensor)]
 
 
 def _machine(module: nn.Module) -> str:

@@ -56,6 +56,7 @@ class Member:
         hello: how it presents itself.
         mesh: makes the process group of an epoch, from this worker's place in it and its size.
         max_wait: seconds without a word from the controller after which to give up.
+        total: version at which the run ends; None for none.
         clock: seconds, never running backwards.
 
     Attributes:
@@ -69,12 +70,13 @@ class Member:
         hello: Hello,
         mesh: Callable[[int, int], Group],
         max_wait: Seconds = 300.0,
+        total: int | None = None,
         clock: Callable[[], Seconds] = time.monotonic,
     ) -> None:
         self.worker, self.over = hello.worker, False
         self._link, self._replica, self._flat = parts.link, parts.replica, parts.flat
         self._log, self._puller = parts.log, parts.puller
-        self._max_wait, self._clock = max_wait, clock
+        self._max_wait, self._total, self._clock = max_wait, total, clock
         self._inbox = Inbox(parts.link, max_wait, clock)
         self._closed: dict[int, Close] = {}
         self._members: tuple[WorkerId, ...] = ()
@@ -202,7 +204,8 @@ class Member:
         update = Update.made(close, reduced, self._log.chain)
         scatter = self._flat.scatter_in(reduced, len(close.accepted), update.samples)
         self._apply([update])
-        numbers = b"" if self.version % COMPARE_EVERY else self._replica.digest()
+        compared = self.version % COMPARE_EVERY == 0 or self.version == self._total
+        numbers = self._replica.digest() if compared else b""
         self._link.send(Applied(*self._here, self._log.chain, numbers, scatter))
         self._log.forget(close.needed)
 

@@ -50,6 +50,7 @@ class Optimizer(torch.optim.Optimizer):
     Attributes:
         inner: the wrapped optimiser.
         outcome: of the last `step()`; None before the first.
+        log_bytes: memory for updates that somebody still has to catch up on. One that is further behind cannot.
     """
 
     # GradScaler then calls `step()` after an overflow too, so that this worker arrives and nobody waits for it.
@@ -70,6 +71,7 @@ class Optimizer(torch.optim.Optimizer):
         max_wait: Seconds = 300.0,
         journal: str | PathLike[str] | None = None,
         tensorboard: str | PathLike[str] | None = None,
+        log_bytes: int = 1 << 30,
     ) -> None:
         check_settings(late, rate, total, max_wait, clip_norm)
         check_net(module, optimiser)
@@ -82,7 +84,7 @@ class Optimizer(torch.optim.Optimizer):
         replica = Replica(module, optimiser, scheduler, clip_norm, after_update)
         folders = (None if each is None else fspath(each) for each in (journal, tensorboard))
         ask = Start(policy, rate, late, total, max_wait, *folders)
-        self._session = Session(replica, ask, f"clip_norm={clip_norm}")
+        self._session = Session(replica, ask, f"clip_norm={clip_norm}", log_bytes)
         self._member = self._session.member
 
     @property
@@ -155,8 +157,9 @@ class Optimizer(torch.optim.Optimizer):
                 computed until then, weighted by its samples. Batches then have a length, and at least one comes.
         """
         self._micro = Micro(many=_length(batches) if partial else 1)
-        for batch in batches:
-            if self._member.may_stop:
+        for number, batch in enumerate(batches):
+            # The first always comes: GradScaler cannot step without a loss that it has scaled.
+            if number and self._member.may_stop:
                 self._micro = Micro(dropped=True)
                 return
             if partial and self._micro.done and self._member.time_left <= 0:

@@ -31,17 +31,18 @@ class Session:
         replica: what is trained.
         ask: of the controller.
         settings: that must be the same everywhere, in words.
+        log_bytes: of updates that are kept for others.
 
     Attributes:
         member: this worker.
         left: whether it has left the run.
     """
 
-    def __init__(self, replica: Replica, ask: Start, settings: str) -> None:
+    def __init__(self, replica: Replica, ask: Start, settings: str, log_bytes: int) -> None:
         self.left = False
         self._ask, self._flat = ask, FlatBuffer(replica.module, scatter=ask.rate == "gain")
         self._start = started(ask)
-        self._log = UpdateLog()
+        self._log = UpdateLog(most_bytes=log_bytes)
         self._server = UpdateServer(self._log, self._start.host)
         self._link = Link(self._start.controller)
         layout = self._flat.layout
@@ -49,7 +50,7 @@ class Session:
         parts = Parts(self._link, replica, self._flat, self._log, self._puller)
         atexit.register(self._at_exit)
         try:
-            self.member = Member(parts, self._hello(replica, settings), self._mesh, ask.max_wait)
+            self.member = Member(parts, self._hello(replica, settings), self._mesh, ask.max_wait, ask.total)
         except BaseException:
             self.left = True
             self._dismantle(at_once=True)
