@@ -90,7 +90,7 @@ def test_live_says_what_the_defaults_are() -> None:
         default = parameter.default
         wanted = "" if default is inspect.Parameter.empty else "none" if default is None else default
         said = row.split("|")[2].strip().strip("`")
-        assert said == (f"{wanted:g}" if isinstance(wanted, float) else wanted), row
+        assert said == (f"{wanted:g}" if isinstance(wanted, float) else str(wanted)), row
 
 
 @pytest.mark.parametrize("name", POLICIES)
