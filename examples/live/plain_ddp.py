@@ -32,4 +32,5 @@ for inputs, labels in DataLoader(data, batch_size=32, sampler=sampler):
 
 if dist.get_rank() == 0:
     print(f"loss {loss.item():.3f} after {told.updates} updates")
+dist.barrier()
 dist.destroy_process_group()

@@ -33,4 +33,5 @@ for inputs, labels in opt.rounds(DataLoader(data, batch_size=32, sampler=sampler
 
 if dist.get_rank() == 0:
     print(f"loss {loss.item():.3f} after {told.updates} updates")
+dist.barrier()
 dist.destroy_process_group()
