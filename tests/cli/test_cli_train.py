@@ -70,7 +70,10 @@ def test_a_table_of_run_times_slows_down_too(cli: Cli, folder: Path) -> None:
         (["--slow", "demo8", "--unit", "0"], "--unit must be more than 0 seconds"),
         (["--slow", "demo8", "--slow-by", "nap"], "Unknown way to be slow 'nap'"),
         (["--lr", "0"], "--lr must be positive"),
-        (["--rate", "gain"], "--rate must be linear, sqrt or fixed"),
+        (["--rate", "cubic"], "--rate must be one of fixed, linear, sqrt, gain"),
+        (["--policy", "wait-all,bayes:objective=gain"], "goes with its own learning-rate rule"),
+        (["--policy", "wait-all,bayes:fair=2:how=stale"], "takes no gradients of older parameters"),
+        (["--policy", "wait-all,batch-sync"], "Live training is synchronous: one gradient of each worker"),
         (["--optimiser", "sdg"], "Unknown optimiser 'sdg'. Did you mean 'sgd'?"),
         (["--updates", "0"], "--updates must be at least 1"),
         (["--target", "nan"], "--target must be a number"),
@@ -79,6 +82,14 @@ def test_a_table_of_run_times_slows_down_too(cli: Cli, folder: Path) -> None:
 )
 def test_what_cannot_be_is_refused_in_a_sentence(refused: Refused, arguments: list[str], says: str) -> None:
     assert says in refused("train", *arguments)
+
+
+def test_a_folder_that_a_later_arm_cannot_have_is_found_out_before_the_first(
+    folder: Path, refused: Refused
+) -> None:
+    (folder / "kept" / "backup").mkdir(parents=True)
+    (folder / "kept" / "backup" / "run.json").write_text("{}")
+    assert "holds a run already" in refused("train", "--policy", "wait-all,backup", "--journal", "kept")
 
 
 def test_ctrl_c_ends_all_processes_with_one_sentence() -> None:

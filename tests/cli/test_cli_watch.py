@@ -122,6 +122,16 @@ def test_under_another_command_it_is_shown_only_to_people(folder: Path) -> None:
     assert "a line of a worker" in output(console)
 
 
+def test_a_record_that_is_half_written_does_not_end_what_it_is_shown_under(folder: Path) -> None:
+    (folder / "run").mkdir()
+    (folder / "run" / "run.json").write_text("{")
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, force_interactive=True)
+    with shown([folder / "run"], console) as refresh:
+        refresh()
+        console.print("a line of a worker")
+    assert "a line of a worker" in output(console)
+
+
 def test_a_run_compares_as_its_table(folder: Path, cli: Cli) -> None:
     write_table(TABLE, folder / "times.npz")
     record(folder / "run", TABLE, overhead=0.05)

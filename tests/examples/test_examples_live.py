@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import difflib
-import runpy
-import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tailcut.engines.live.train.processes import in_processes
+from tailcut.engines.live.launch import launch
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "live"
-PRELOAD = ("torch._dynamo", "tailcut.engines.live.worker.optimizer")
 MOST_CHANGED = 8
+BOUNDED = """
+import faulthandler, runpy, sys
+faulthandler.dump_traceback_later(80, exit=True)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs a script; one that hangs ends, and says where."""
 
 
-def run(script: str, out: str, *arguments: str) -> None:
-    """In a process of its own: the example, as if it had been started with these arguments."""
-    sys.argv = [script, *arguments]
-    with Path(f"{out}.{Path(script).stem}").open("a", buffering=1, encoding="utf-8") as sys.stdout:
-        runpy.run_path(str(EXAMPLES / script), run_name="__main__")
-
-
-def printed(folder: Path, script: str, *arguments: str) -> str:
-    assert in_processes(partial(run, script, str(folder / "out"), *arguments), 2, PRELOAD) == 0
-    return (folder / f"out.{Path(script).stem}").read_text(encoding="utf-8")
+def printed(script: str, *arguments: str) -> str:
+    lines: list[str] = []
+    code = launch(["-c", BOUNDED, str(EXAMPLES / script), *arguments], 2, tell=lines.append)
+    assert code == 0, lines
+    return "\n".join(lines)
 
 
 def test_tailcut_changes_at_most_eight_lines_of_a_ddp_script() -> None:
@@ -39,15 +37,15 @@ def test_tailcut_changes_at_most_eight_lines_of_a_ddp_script() -> None:
 
 
 @pytest.mark.parametrize("script", ["plain_ddp.py", "with_tailcut.py"])
-def test_both_of_them_learn(tmp_path: Path, script: str) -> None:
-    told = printed(tmp_path, script, "--updates", "40")
+def test_both_of_them_learn(script: str) -> None:
+    told = printed(script, "--updates", "40")
     loss = float(told.split()[1])
     assert loss < 1.5  # Guessing has 2.3.
-    assert told.endswith("after 40 updates\n")
+    assert told.endswith("after 40 updates")
 
 
-def test_the_net_on_images_learns_and_is_the_same_everywhere(tmp_path: Path) -> None:
-    told = printed(tmp_path, "cnn.py", "--updates", "12", "--samples", "600", "--batch", "16").splitlines()
+def test_the_net_on_images_learns_and_is_the_same_everywhere() -> None:
+    told = printed("cnn.py", "--updates", "12", "--samples", "600", "--batch", "16").splitlines()
     assert len(told) == 2
     assert len({line.partition(": ")[2] for line in told}) == 1
     assert float(told[0].split()[2]) > 30.0
@@ -57,7 +55,6 @@ def test_the_language_model_learns(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("abcd" * 500)
     told = printed(
-        tmp_path,
         "characters.py",
         *("--file", str(text), "--updates", "40", "--batch", "4", "--length", "16", "--width", "32"),
     )

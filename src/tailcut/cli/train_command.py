@@ -83,7 +83,7 @@ def train_command(
     every: Annotated[int, typer.Option(help="Updates between two looks at the data kept back.")] = 10,
     lr: Annotated[float, typer.Option(help="Learning rate of an update with everybody in it.")] = 0.1,
     rate: Annotated[
-        str, typer.Option(help="How it follows the accepted share: linear, sqrt, fixed.")
+        str, typer.Option(help="How it follows the accepted share: linear, sqrt, fixed, gain.")
     ] = "linear",
     optimiser: Annotated[str, typer.Option(help="sgd, momentum, adam or rmsprop.")] = "sgd",
     batch: Annotated[
@@ -142,13 +142,14 @@ def _work(folder: Path) -> None:
 def _check_names(job: Job) -> None:
     """Everything that goes by a name, before any process is started."""
     from tailcut.learning.optimisers import OPTIMISERS
+    from tailcut.learning.rates import RATES
 
     way(job.slow_by)
     if job.optimiser not in OPTIMISERS:
         raise UnknownNameError("optimiser", job.optimiser, OPTIMISERS)
-    if job.rule not in ("linear", "sqrt", "fixed"):
+    if job.rule not in RATES:
         raise ParameterError(
-            f"--rate must be linear, sqrt or fixed, but got {job.rule!r}. Try --rate linear."
+            f"--rate must be one of {', '.join(RATES)}, but got {job.rule!r}. Try --rate linear."
         )
     for arm in job.arms:
         if not arm.is_ddp:

@@ -15,6 +15,7 @@ from tailcut.learning.rates import Gradual, Linear
 from tailcut.policy import Policy
 from tailcut.round import Rounds
 from tailcut.rules import Backup, Deadline, Fair, MicroDeadline
+from tailcut.testing.rules import Watched
 from tailcut.types import Fate, RoundRecord
 
 # Rounds.
@@ -242,6 +243,21 @@ def test_workers_that_came_to_a_version_by_different_updates_end_the_run() -> No
 def test_a_policy_that_takes_older_gradients_is_refused_before_anybody_waits() -> None:
     with pytest.raises(ParameterError, match="how=stale"):
         hub(Fair(Fair(Backup(c=1), most_rounds=1, how="stale"), most_rounds=9), workers=2)
+
+
+def test_a_policy_that_hides_what_it_takes_is_found_out_when_it_does() -> None:
+    policy = Watched(Policy(NoForecast(), Fair(Backup(c=1), most_rounds=1, how="stale")))
+    it = Hub(Rounds(policy, late_finish=True), 2)
+    begun(it, 2)
+    it.handle(arrived(0), 1.0)
+    for version in (1, 2):
+        it.handle(applied(0, version), version)
+        it.handle(arrived(0, version), version + 0.5)
+        if it.why is None:
+            it.handle(arrived(1, 0), version + 0.5)
+    assert it.why is not None
+    assert "live training takes none that are older" in it.why
+    assert it.over
 
 
 def test_who_has_left_is_not_kept_for_ever_by_one_that_vanished() -> None:

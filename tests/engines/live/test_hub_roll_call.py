@@ -205,9 +205,7 @@ def test_what_live_training_cannot_measure_is_refused(rule: Any, rate: str, sent
 
 
 def test_what_is_not_synchronous_is_refused() -> None:
-    with pytest.raises(
-        ParameterError, match=r"Live training is synchronous, but the policy asks for .*refill=True"
-    ):
+    with pytest.raises(ParameterError, match="Live training is synchronous: one gradient of each worker"):
         Hub(Rounds(Policy(NoForecast(), WaitAll()), ASYNCHRONOUS), 3)
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from tailcut.engines.live.launch import launch
@@ -32,3 +37,22 @@ def test_they_print_for_themselves_otherwise(capfd: pytest.CaptureFixture[str]) 
 def test_nobody_is_no_run() -> None:
     with pytest.raises(ParameterError, match="at least 1 worker"):
         launch(["-c", ""], 0)
+
+
+LAUNCHER = (
+    "import sys; from tailcut.engines.live.launch import launch; sys.exit(launch(['-c', sys.argv[1]], 2))"
+)
+STAYS = "import os, time; os.write(1, f'{os.getpid()}\\n'.encode()); time.sleep(60)"
+
+
+def test_a_launcher_that_is_asked_to_end_ends_its_workers_first() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LAUNCHER, STAYS], stdout=subprocess.PIPE, text=True
+    ) as launcher:
+        assert launcher.stdout is not None
+        workers = [int(launcher.stdout.readline()) for _ in range(2)]
+        launcher.send_signal(signal.SIGTERM)
+        assert launcher.wait(timeout=20) == 128 + signal.SIGTERM
+    for worker in workers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)

@@ -25,8 +25,8 @@ def check_parameters(
         raise ParameterError(f"total must be 0 or more, but got {total}. Leave it out for no end.")
     if rounds.acceptance != SYNCHRONOUS:
         raise ParameterError(
-            f"Live training is synchronous, but the policy asks for {rounds.acceptance}. "
-            "Simulate it, or choose another."
+            "Live training is synchronous: one gradient of each worker, of the newest parameters. "
+            "The policy takes older ones, or several of a worker. Simulate it, or choose another."
         )
     if takes_stale(getattr(rounds.policy, "rule", None)):
         raise ParameterError(
@@ -39,7 +39,8 @@ def check_parameters(
         )
     if objective == "gain" and not isinstance(rate, Noisy):
         raise ParameterError(
-            'objective=gain goes with its own learning-rate rule: give rate="gain", or leave the objective out.'
+            'objective=gain goes with its own learning-rate rule: give rate="gain" (--rate gain), '
+            "or leave the objective out."
         )
 
 
