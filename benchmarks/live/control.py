@@ -24,6 +24,8 @@ from tailcut.round import Rounds
 LIMITS_MS = {8: 1.0, 158: 10.0, 2175: 150.0}
 POLICIES = ("wait-all", "bayes")
 FEW = 8
+RUN_TIME_S, LONG_RUN_TIME_S, MANY = 0.05, 0.2, 1000
+"""What workers say, and take, to compute, and what many of them do: in it the controller forecasts the next round."""
 ALIKE = Alike("", "", "", "", "")
 
 
@@ -92,9 +94,12 @@ def greeted(sockets: list[zmq.Socket[bytes]]) -> bool:
 
 def once(sockets: list[zmq.Socket[bytes]], version: int) -> float:
     """One round; while workers compute the controller thinks."""
-    arrivals = [encode(Arrived(1, 1, worker, version, 32, 1.0, 0.05, True)) for worker in range(len(sockets))]
+    run_time = RUN_TIME_S if len(sockets) < MANY else LONG_RUN_TIME_S
+    arrivals = [
+        encode(Arrived(1, 1, worker, version, 32, 1.0, run_time, True)) for worker in range(len(sockets))
+    ]
     applied = [encode(Applied(1, 1, worker, version + 1, bytes(16))) for worker in range(len(sockets))]
-    time.sleep(0.02 if len(sockets) < 1000 else 0.2)
+    time.sleep(run_time)
     for socket, frame in zip(sockets[:-1], arrivals, strict=False):
         socket.send(frame)
     if len(sockets) <= FEW:
