@@ -34,4 +34,5 @@ for inputs, labels in opt.rounds(DataLoader(data, batch_size=32, sampler=sampler
 if dist.get_rank() == 0:
     print(f"loss {loss.item():.3f} after {told.updates} updates")
 dist.barrier()
+del net  # before the group: the last to hold it, DDP can hang when it lets it go
 dist.destroy_process_group()

@@ -61,6 +61,9 @@ def with_ddp(work: Work) -> Done:
     seconds = time.monotonic() - began
     # Nobody leaves before all have come to the end, or others would see a broken connection.
     dist.barrier()
+    # DDP's wrapper must not be the last to hold the group: torch joins the group's threads under Python's lock then,
+    # which one of them may be waiting for.
+    del wrapped
     dist.destroy_process_group()
     return Done(seconds, work.updates)
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from socket import socketpair
 from typing import Any
 
 import msgspec
@@ -153,51 +152,27 @@ def test_a_round_closes_at_its_wake_up_though_nothing_comes() -> None:
         assert silent.hears(Close).accepted == (0,)
 
 
-class Pipe:
-    """Stands for the socket: what is to come, and what was sent."""
-
-    def __init__(self) -> None:
-        self.to_come: list[list[bytes]] = []
-        self.sent: list[tuple[bytes, FromController]] = []
-        # Never waits: there is always something in it.
-        self._end, other = socketpair()
-        other.send(b"!")
-        self._other = other
-
-    def fileno(self) -> int:
-        return self._end.fileno()
-
-    def getsockopt(self, _: int) -> int:
-        return zmq.POLLIN if self.to_come else 0
-
-    def recv_multipart(self, _: int) -> list[bytes]:
-        if not self.to_come:
-            raise zmq.Again
-        return self.to_come.pop(0)
-
-    def send_multipart(self, parts: tuple[bytes, bytes]) -> None:
-        self.sent.append((parts[0], FROM_CONTROLLER.read(parts[1])))
-
-    def close(self) -> None:
-        self._end.close()
-        self._other.close()
-
-
 def test_what_came_while_it_was_thinking_is_in_time_for_the_wake_up() -> None:
-    pipe, clock = Pipe(), [0.0]
-    server = Server(waiting(Deadline(seconds=1.0)), pipe, 60.0, print, lambda: clock[0])  # type: ignore[arg-type]
-    pipe.to_come = [[b"peer%d" % worker, encode(hello(worker))] for worker in range(3)]
-    server.turn()
-    assert [type(message) for _, message in pipe.sent] == [New] * 3
-    clock[0] = 1.5
-    pipe.to_come = [[b"peer%d" % worker, encode(arrived(worker))] for worker in (2, 0)]
-    server.turn()
-    pipe.close()
-    assert [(peer, message.accepted) for peer, message in pipe.sent[3:] if isinstance(message, Close)] == [
-        (b"peer0", (0, 2)),
-        (b"peer2", (0, 2)),
-        (b"peer1", (0, 2)),
-    ]
+    clock = [0.0]
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
+        # In one process what is sent is there at once.
+        router.bind("inproc://controller")
+        lines = [context.socket(zmq.DEALER) for _ in range(3)]
+        server = Server(waiting(Deadline(seconds=1.0)), router, 60.0, print, lambda: clock[0])
+        for worker, line in enumerate(lines):
+            line.connect("inproc://controller")
+            line.send(encode(hello(worker)))
+        server.turn()
+        assert all(isinstance(FROM_CONTROLLER.read(line.recv(zmq.NOBLOCK)), New) for line in lines)
+        clock[0] = 1.5
+        for worker in (2, 0):
+            lines[worker].send(encode(arrived(worker)))
+        server.turn()
+        heard = [FROM_CONTROLLER.read(line.recv(zmq.NOBLOCK)) for line in lines]
+        server.close()
+        for line in lines:
+            line.close(0)
+    assert [message.accepted for message in heard if isinstance(message, Close)] == [(0, 2)] * 3
 
 
 def test_a_run_of_no_updates_is_over_as_it_begins() -> None:

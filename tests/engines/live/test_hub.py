@@ -124,10 +124,13 @@ def test_a_limit_reaches_those_who_are_there_by_themselves_and_those_who_are_sen
     assert it.handle(applied(0, 1), 3.0) == [(1, go(1, 2.0)), (0, Limit(1, 1, 1, 2.0))]
 
 
-def test_records_are_told_when_it_thinks_and_not_before() -> None:
+def test_records_are_told_when_the_update_is_made_and_it_thinks() -> None:
     records: list[RoundRecord] = []
     it = hub(Backup(c=1), records=records.append)
     it.handle(arrived(0), 1.0)
+    it.think()
+    assert records == []
+    it.handle(applied(0, 1), 1.5)
     assert records == []
     it.think()
     assert [record.version for record in records] == [0]
@@ -193,6 +196,7 @@ def test_a_run_time_that_is_none_teaches_nothing_but_the_gradient_counts(seconds
     records: list[RoundRecord] = []
     it = hub(Backup(c=1), records=records.append)
     assert it.handle(arrived(1, seconds=seconds), 1.0)[0] == (1, close(0, 1))
+    it.handle(applied(1, 1), 1.5)
     it.think()
     assert 1 not in records[0].run_times.workers
 

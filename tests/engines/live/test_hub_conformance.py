@@ -101,6 +101,10 @@ def script(log: Log, hub: Hub, workers: int) -> list[tuple[float, int, Any]]:
         for close in (message for _, message in told if isinstance(message, Close)):
             accepted = set(close.accepted)
         answers += [(event.now, worker, message) for worker, message in told]
+    # The record of the last round is told when its update is made.
+    for worker in accepted:
+        hub.handle(applied(worker, hub.version + 1), event.now)
+    hub.think()
     return answers
 
 

@@ -236,7 +236,9 @@ def test_rounds_stay_rounds_and_nobody_is_left_waiting(
     it.hub.think()
     versions = [record.version for record in it.records]
     assert versions == list(range(len(versions))), "every round is closed once, in order"
-    assert sorted(it.closes) == versions
+    assert sorted(it.closes) in (versions, [*versions, len(versions)]), (
+        "of the last the update may not be made"
+    )
     for record in it.records:
         close = it.closes[record.version]
         accepted = [int(w) for w in record.roster.workers[record.accepted > 0]]

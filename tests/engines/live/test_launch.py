@@ -34,6 +34,14 @@ def test_they_print_for_themselves_otherwise(capfd: pytest.CaptureFixture[str]) 
     assert capfd.readouterr().out == "0 of 1\n"
 
 
+def test_who_is_killed_is_not_waited_for_and_ends_nobody_else() -> None:
+    lines: list[str] = []
+    dies = "import os; os.environ['RANK'] == '1' and os.kill(os.getpid(), 9); print('worker', os.environ['RANK'])"
+    assert launch(["-c", dies], 3, tell=lines.append) == 0
+    assert sorted(lines) == ["worker 0", "worker 2"]
+    assert launch(["-c", "import os; os.kill(os.getpid(), 9)"], 2) == -9
+
+
 def test_nobody_is_no_run() -> None:
     with pytest.raises(ParameterError, match="at least 1 worker"):
         launch(["-c", ""], 0)

@@ -30,7 +30,8 @@ def launch(
 ) -> int:
     """Run a script in so many processes, as `torchrun` would on one machine; the first exit code that is not 0, or 0.
 
-    When one fails the others are ended. Ctrl-C ends them all.
+    When one fails the others are ended. Where a process is killed from outside the others go on: with
+    `tailcut.Optimizer` they do not need it. Ctrl-C ends them all.
 
     Args:
         script: file and arguments.
@@ -104,9 +105,12 @@ def _watched(running: Sequence[subprocess.Popen[bytes]], meanwhile: Callable[[],
     while True:
         meanwhile()
         codes = [process.poll() for process in running]
-        failed = [code for code in codes if code]
-        if failed or None not in codes:
-            return failed[0] if failed else 0
+        # A process that was ended by a signal has a code below 0.
+        failed, killed = ([code for code in codes if code and (code > 0) is own] for own in (True, False))
+        if failed:
+            return failed[0]
+        if None not in codes:
+            return killed[0] if len(killed) == len(codes) else 0
         time.sleep(LOOK)
 
 

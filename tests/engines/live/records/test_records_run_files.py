@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.engines.live.hub_scripts import Fleet, arrived, begun
+from tests.engines.live.hub_scripts import Fleet, applied, arrived, begun
 from tests.engines.live.records.recorded import asked, hub_of, record
 
 from tailcut.engines.live.records.files import RunFolder
@@ -126,6 +126,10 @@ def test_now_says_what_each_worker_does_and_since_when(tmp_path: Path) -> None:
     hub.think()
     now = now_of(files, hub, 4.0, tmp_path)
     assert [one.doing for one in now.workers] == ["reduces", "reduces", "computes"]
+    hub.handle(applied(0, 1), 4.5)
+    hub.think()
+    now = now_of(files, hub, 4.5, tmp_path)
+    assert [one.doing for one in now.workers] == ["computes", "reduces", "computes"]
     assert [one.share for one in now.workers] == [1.0, 1.0, 0.0]
     assert (now.rounds, now.cutoffs, now.over) == (1, (2,), False)
     files.end(hub, 5.0)

@@ -1,9 +1,14 @@
 """The controller without socket or clock: messages of workers in, messages to workers out.
 
     roll call ─▶ New ─▶ Arrived … ─▶ Close ─▶ Applied ─▶ (Go) Arrived … ─▶ Over
+                  ▲                    └─▶ State, or a lost connection
+                  └────────────────────────────┘
 
 It translates between the messages of the live engine and the events and commands of `tailcut.round`, and decides
 nothing that the rounds decide. What nobody can mend is told to all as `Refused`, with a sentence, and ends the run.
+
+When a worker dies, or a reduction does not end, a new epoch begins: those who go on continue from the newest version
+that one of them has. Until it is known which that is, nothing else is decided.
 
 A run ends in two steps. `Over` to a worker that is still in its loop says: leave it, at that version. Who has said
 `Bye` gets `Free` when everybody who is there has the updates that it holds, at the latest when all have left.
@@ -15,6 +20,7 @@ from collections.abc import Callable
 from typing import final
 
 from tailcut import events
+from tailcut.engines.live.controller.change import Change, gone
 from tailcut.engines.live.controller.checks import check_parameters, impossible
 from tailcut.engines.live.controller.orders import Answers, Orders, lost
 from tailcut.engines.live.controller.places import Doing, Places
@@ -34,6 +40,7 @@ from tailcut.engines.live.messages import (
     Refused,
     Scatter,
     State,
+    Stop,
 )
 from tailcut.learning.rates import Fixed, RateRule
 from tailcut.round import Rounds
@@ -91,6 +98,7 @@ class Hub:
         self._all_left = False
         self._new: New
         self._began: Seconds | None = None
+        self._epochs = Change(self.places)
 
     @property
     def term(self) -> int:
@@ -105,7 +113,7 @@ class Hub:
     @property
     def wake_at(self) -> Seconds | None:
         """The clock's seconds at which to call `tick`; None for never."""
-        return self._orders.wake_at
+        return self._orders.wake_at if self._epochs.until is None else self._epochs.until
 
     @property
     def over(self) -> bool:
@@ -119,6 +127,8 @@ class Hub:
         now = self._clock(now)
         if isinstance(message, Hello):
             return self._hello(message, now)
+        if message.worker in self.places and self.places[message.worker].lost:
+            return [(SENDER, self._refused(gone(message.worker)))]
         if not self._is_current(message):
             return self._ignore()
         if message.worker not in self.places:
@@ -127,6 +137,8 @@ class Hub:
         if place.doing is Doing.LEFT:
             return self._ignore()
         place.heard = now
+        if self._epochs.until is not None:
+            return self._freed(self._heard_in_change(message, now))
         match message:
             case Meet():
                 return self._meet(message)
@@ -137,11 +149,25 @@ class Hub:
             case Bye():
                 return self._freed(self._bye(message, now))
             case State():
-                return self._ignore()
+                place.broke_off(message.version)
+                return self._freed([] if self._orders.ended else self._change(now))
+
+    def lost(self, worker: WorkerId, now: Seconds) -> Answers:
+        """The process of a worker has ended, without a word; the others go on."""
+        now = self._clock(now)
+        if self.epoch == 0 or self.why is not None or worker not in self.places.there:
+            return []
+        self.places.lose(worker)
+        if not self.places.there:
+            self._all_left = self._orders.ended = True
+        return self._freed([] if self._orders.ended else self._change(now))
 
     def tick(self, now: Seconds) -> Answers:
         """Time has come to `now`."""
-        return self._sound(self._orders.tick(self._clock(now)))
+        now = self._clock(now)
+        if self._epochs.until is not None:
+            return self._freed(self._changed(now))
+        return self._sound(self._orders.tick(now))
 
     def think(self) -> Answers:
         """Do what nobody waits for: learn, forecast, tell of closed rounds. To be called when all answers are sent."""
@@ -199,12 +225,52 @@ class Hub:
 
     def _begin(self, now: Seconds) -> Answers:
         """Everybody is there and alike: the first epoch."""
-        newest, hellos = self._roll.newest(), self._roll.hellos
-        self._orders.epoch, self.version = 1, newest.version
+        newest = self._roll.newest()
+        return self._install(newest.version, newest.worker, now)
+
+    def _install(self, base: int, holder: WorkerId, now: Seconds) -> Answers:
+        """A new epoch of those who are there, from `base`."""
+        self._orders.renew(base)
+        self.version = base
+        hellos = [self.places[worker].hello for worker in self.places.there]
         members, addresses = zip(*((hello.worker, hello.address) for hello in hellos), strict=True)
-        self._new = New(self.term, self.epoch, members, addresses, newest.version, newest.worker)
-        self._orders.enlist({hello.worker: hello.node for hello in hellos}, newest.version, now)
+        self._new = New(self.term, self.epoch, members, addresses, base, holder)
+        self._orders.enlist({hello.worker: hello.node for hello in hellos}, base, now)
         return [*((worker, self._new) for worker in members), *self._go_on(now)]
+
+    # -- from one epoch to the next -----------------------------------------------------------------------------
+
+    def _change(self, now: Seconds) -> Answers:
+        """This epoch is over: find out who goes on, from which version."""
+        self._epochs.begin(now)
+        return self._changed(now)
+
+    def _heard_in_change(self, message: Meet | Arrived | Applied | Bye | State, now: Seconds) -> Answers:
+        if isinstance(message, Meet):
+            return self._meet(message)
+        if isinstance(message, Applied):
+            drift = self._orders.reports.drift(message)
+            if drift is not None:
+                return self.fail(drift)
+            self._orders.reports.take(message)
+            self.version = max(self.version, message.version)
+        self._epochs.hear(message)
+        return self._changed(now)
+
+    def _changed(self, now: Seconds) -> Answers:
+        """The new epoch, as soon as it is known."""
+        found = self._epochs.settled(self.version, now)
+        if found is None:
+            stop = Stop(self.term, self.epoch)
+            return [(worker, stop) for worker in self._epochs.to_ask(self.version)]
+        answers: Answers = [(worker, self._refused(gone(worker))) for worker in found.expelled]
+        if found.holder is None:
+            self._all_left = self._orders.ended = True
+            return answers
+        if len(self.places.there) < self._min:
+            self.version = found.base
+            return [*answers, *self._end()]
+        return [*answers, *self._install(found.base, found.holder, now)]
 
     def _meet(self, message: Meet) -> Answers:
         if message.every < 1:
@@ -225,6 +291,7 @@ class Hub:
         self.places[message.worker].made(message.version)
         if not self._orders.reports.take(message):
             return []
+        self._orders.made()
         self.version = message.version
         return self._go_on(now, message.scatter)
 

@@ -58,6 +58,7 @@ class Orders:
         self._by_themselves: frozenset[WorkerId] = frozenset()
         self._untold: list[RoundRecord | events.Settle] = []
         self._began: dict[WorkerId, Seconds] = {}
+        self._making: RoundRecord | None = None
 
     @property
     def now(self) -> Seconds:
@@ -70,6 +71,24 @@ class Orders:
             self._places[worker].now_does(Doing.COMPUTES, version)
             self._rounds.handle(events.Joined(now, worker, node))
         self._by_themselves = frozenset(nodes)
+
+    def renew(self, base: int) -> None:
+        """The rounds begin anew at `base`, in a new epoch, with all that the policy has learnt.
+
+        A closed round that nobody has completed was none: its version is open again.
+        """
+        old = self._rounds
+        self._rounds = Rounds(old.policy, old.acceptance, old.late_finish, old.overhead)
+        self._rounds.state = old.state
+        if self._making is not None and self._making.version >= base:
+            self._untold = [each for each in self._untold if each is not self._making]
+        self.wake_at, self._making, self.reports = None, None, Reports()
+        self._began.clear()
+        self.epoch += 1
+
+    def made(self) -> None:
+        """The update of the closed round is made: it can be told of."""
+        self._making = None
 
     def tell(self, event: events.Event) -> Answers:
         """What an event leads to."""
@@ -105,8 +124,10 @@ class Orders:
         return self._carry_out(self._rounds.think())
 
     def take_untold(self) -> list[RoundRecord | events.Settle]:
-        """Rounds closed and gradients settled since the last time."""
-        untold, self._untold = self._untold, []
+        """Rounds whose updates were made and gradients settled since the last time."""
+        unmade = (n for n, each in enumerate(self._untold) if each is self._making)
+        until = next(unmade, len(self._untold))
+        untold, self._untold = self._untold[:until], self._untold[until:]
         return untold
 
     def _carry_out(self, commands: Iterable[events.Command]) -> Answers:
@@ -160,6 +181,7 @@ class Orders:
         self.why = _stale(command) or (None if accepted else lost(command.version + 1))
         if self.why is not None:
             return []
+        self._making = command.record
         self._untold.append(command.record)
         self._by_themselves = frozenset(accepted)
         self.reports.expect(command.version + 1, accepted)

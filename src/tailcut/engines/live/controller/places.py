@@ -19,6 +19,7 @@ class Doing(Enum):
     WAITS = "waiting in step() with its gradient of version {}"
     REDUCES = "reducing gradients with others, to version {}"
     DROPS = "told to drop what it computed at version {}"
+    BROKE = "out of a reduction that did not end, at version {}"
     LEFT = "gone, at version {}"
 
 
@@ -36,6 +37,7 @@ class Place:
         cut: the clock's seconds at which the round it computes for was closed without it; None if it was not.
         late: seconds after that at which it arrived.
         free: whether it was told that nobody needs anything of it.
+        lost: whether it has vanished without a word.
     """
 
     hello: Hello
@@ -47,6 +49,7 @@ class Place:
     cut: Seconds | None = None
     late: Seconds = 0.0
     free: bool = False
+    lost: bool = False
 
     def now_does(self, doing: Doing, version: int) -> None:
         """It does something else from here on."""
@@ -61,6 +64,11 @@ class Place:
     def is_fresh(self) -> bool:
         """Whether it has done nothing since the run began."""
         return self.doing is Doing.COMPUTES and self.arrivals == 0
+
+    def broke_off(self, version: int) -> None:
+        """It is at `version`, and nothing of the epoch completes at it any more."""
+        self.has = max(self.has, version)
+        self.now_does(Doing.BROKE, version)
 
     def made(self, version: int) -> None:
         """It reports an update: if that is the one it was to make, it computes from there."""
@@ -124,6 +132,11 @@ class Places:
         self._all[worker].has = version
         self._there = [other for other in self._there if other != worker]
 
+    def lose(self, worker: WorkerId) -> None:
+        """A worker has vanished: nobody can have anything of it any more."""
+        self.leave(worker, self._all[worker].has)
+        self._all[worker].free = self._all[worker].lost = True
+
     def arrive(self, worker: WorkerId, version: int, now: Seconds) -> bool:
         """A worker has come to `step()`; whether that was its next thing to do."""
         place = self._all[worker]
@@ -163,6 +176,22 @@ class Places:
     def oldest(self) -> int:
         """The version that everybody who is there is known to have."""
         return min((self._all[worker].has for worker in self._there), default=0)
+
+    @property
+    def reducing(self) -> list[WorkerId]:
+        """Who is in a reduction that it has not reported."""
+        return [worker for worker in self._there if self._all[worker].doing is Doing.REDUCES]
+
+    @property
+    def underway(self) -> list[WorkerId]:
+        """Who was sent to a version that it is not known to have."""
+        there = ((worker, self._all[worker]) for worker in self._there)
+        return [worker for worker, it in there if it.doing is Doing.COMPUTES and it.version > it.has]
+
+    @property
+    def newest(self) -> WorkerId:
+        """The first of those who are there with the newest version."""
+        return max(self._there, key=lambda worker: self._all[worker].has)
 
     @property
     def last_heard(self) -> Seconds:

@@ -13,6 +13,7 @@ from typing import TypeAlias, final
 import zmq
 
 from tailcut.engines.live.controller.hub import SENDER, Hub
+from tailcut.engines.live.controller.lines import Lines
 from tailcut.engines.live.controller.orders import Answers
 from tailcut.engines.live.controller.peers import Peers
 from tailcut.engines.live.messages import FromWorker, Hello, Message, Refused
@@ -88,6 +89,7 @@ def serve(
                 break
             server.turn()
         server.finish()
+        server.close()
         return Served(hub.version, hub.why, server.malformed, hub.ignored)
 
 
@@ -149,12 +151,13 @@ class Server:
         self.given_up = False
         self._hub, self._router, self._clock = hub, router, clock
         self._max_wait, self._say, self._look = max_wait, say, look
-        self._peers = Peers()
+        self._peers, self._lines = Peers(), Lines(router)
         self._spoken_of: set[WorkerId] = set()
         self._look_around = clock() + max_wait
 
     def turn(self) -> None:
         """Take in what came, then what is due, then think: nobody waits for a forecast."""
+        self._mind_lines()
         for _ in range(MOST_AT_ONCE):
             if not (parts := self._next()):
                 break
@@ -171,26 +174,44 @@ class Server:
         """The run is over: what was not told yet is told."""
         self._hub.think()
 
+    def close(self) -> None:
+        """Watch connections no longer."""
+        self._lines.close()
+
     # -- in -----------------------------------------------------------------------------------------------------
 
     def _something_came(self) -> bool:
         return bool(int(self._router.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
 
-    def _next(self) -> list[bytes]:
+    def _next(self) -> list[zmq.Frame]:
         try:
-            return self._router.recv_multipart(zmq.NOBLOCK)
+            return self._router.recv_multipart(zmq.NOBLOCK, copy=False)
         except zmq.Again:
             return []
 
-    def _take_in(self, peer: bytes, *parts: bytes) -> None:
+    def _take_in(self, sender: zmq.Frame, *parts: zmq.Frame) -> None:
+        peer = sender.bytes
         try:
             if len(parts) != 1:
                 raise WireError(f"A message of {len(parts)} parts came; they have 1.")
-            message = FROM_WORKER.read(parts[0])
+            message = FROM_WORKER.read(parts[0].bytes)
         except WireError:
             self.malformed += 1
             return
+        if isinstance(message, Hello):
+            self._mind_lines()
         self.send(self._answers(peer, message), peer)
+        if isinstance(message, Hello) and self._peers.of(message.worker) == peer:
+            self._lines.heard(message.worker, parts[0])
+
+    def _mind_lines(self) -> None:
+        """Who has ended without a word is not waited for."""
+        for worker in self._lines.broken():
+            there = worker in self._hub.places.there and self._hub.epoch > 0
+            who = str(self._hub.places[worker]) if there else ""
+            self.send(self._hub.lost(worker, self._clock()))
+            if there and not self._hub.over:
+                self._say(f"The process has ended of {who}. The others go on.")
 
     def _answers(self, peer: bytes, message: FromWorker) -> Answers:
         if isinstance(message, Hello):
@@ -236,7 +257,7 @@ class Server:
         pause = LOOK_UP if wake_at is None else min(max(wake_at - now, 0.0), LOOK_UP)
         # The socket's file descriptor tells of changes only, so it must be asked for events first.
         if pause > 0.0 and not self._something_came():
-            select.select([self._router], [], [], pause)
+            select.select([self._router, self._lines.events], [], [], pause)
 
     def _mind_silence(self) -> None:
         now = self._clock()

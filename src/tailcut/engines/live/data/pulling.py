@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from time import monotonic, sleep
@@ -21,6 +21,8 @@ from tailcut.types import Seconds
 
 REACH: Seconds = 1.0
 """To connect to a holder."""
+ANSWER: Seconds = 2.0
+"""For a holder to answer before the next is asked. An answer that comes later is taken when its turn comes again."""
 AHEAD = 8
 """Updates asked for before they are needed: one at a time would take a way there and back each."""
 PAUSE: Seconds = 0.01
@@ -63,13 +65,20 @@ class Puller:
         self._context = zmq.Context(1)
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
 
-    def pull(self, wanted: Wanted, holders: Mapping[int, str], timeout: Seconds) -> Iterator[Update]:
+    def pull(
+        self,
+        wanted: Wanted,
+        holders: Mapping[int, str],
+        timeout: Seconds,
+        enough: Callable[[], bool] = lambda: False,
+    ) -> Iterator[Update]:
         """The updates one after another; the next is on its way while one is applied.
 
         Args:
             wanted: which.
             holders: addresses by worker, in the order to ask them.
             timeout: seconds for each update.
+            enough: whether nothing more is wanted; asked when no holder has an update, and ends the pull.
 
         Raises:
             PullError: if no holder has one of them, or none answers in time.
@@ -80,7 +89,11 @@ class Puller:
             asked = Pull(wanted.term, wanted.epoch, version)
             first = ahead.holder if version <= ahead.newest else None
             search = _Search(asked, chain, monotonic() + timeout, dict(order), first)
-            holder, update = self._fetch(search, wanted.versions)
+            found = self._fetch(search, wanted.versions, enough)
+            if found is None:
+                self._forget(order, ahead.holder)
+                return
+            holder, update = found
             # Who had this one is asked first, and already now, for the next ones.
             chain, order = update.chain, {holder: order[holder], **order}
             if holder != ahead.holder:
@@ -113,19 +126,23 @@ class Puller:
     ) -> None:
         self.close()
 
-    def _fetch(self, search: _Search, versions: range) -> tuple[int, Update]:
-        """One update, and who had it."""
+    def _fetch(
+        self, search: _Search, versions: range, enough: Callable[[], bool]
+    ) -> tuple[int, Update] | None:
+        """One update, and who had it; None where it is not wanted any more."""
         while search.holders and search.left > 0:
             for worker in tuple(search.holders):
                 update = self._try(search, worker)
                 if update is not None:
                     return worker, update
+            if enough():
+                return None
             sleep(min(PAUSE, max(0.0, search.left)))
         raise search.error(versions)
 
     def _try(self, search: _Search, worker: int) -> Update | None:
         """Ask one holder; it has its share of the time that is left."""
-        address, patience = search.holders[worker], search.left / len(search.holders)
+        address, patience = search.holders[worker], min(search.left / len(search.holders), ANSWER)
         asked_already, search.ahead = worker == search.ahead, None
         if not asked_already and not self._ask(address, search.asked, min(patience, REACH)):
             search.said[worker] = "cannot be reached"

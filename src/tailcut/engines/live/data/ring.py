@@ -54,7 +54,7 @@ class Group(Protocol):
         """From one member."""
 
 
-def mesh(store: Store, place: int, size: int, timeout: Seconds, host: str = "") -> Group:
+def mesh(store: Store, place: int, size: int, timeout: Seconds, host: str = "", lazy: bool = False) -> Group:
     """A Gloo group in which every member is connected to every other; returns when all have come.
 
     Args:
@@ -64,12 +64,13 @@ def mesh(store: Store, place: int, size: int, timeout: Seconds, host: str = "") 
         timeout: seconds to wait for the others, and for any single operation later on.
         host: name or address of this machine, for the others; by default the interface that the
             environment variable GLOO_SOCKET_IFNAME names, or what the host name resolves to.
+        lazy: return at once; two members are connected when they first need it. For who cannot wait for all to come.
     """
     gloo, limit = dist.ProcessGroupGloo, timedelta(seconds=timeout)
-    if not host:
+    if not (host or lazy):
         return cast(Group, gloo(store, place, size, limit))
     options = gloo._Options()  # type: ignore[attr-defined]
-    options._timeout, options._devices = limit, [gloo.create_device(hostname=host)]
+    options._timeout, options._devices = limit, [gloo.create_device(hostname=host, lazy_init=lazy)]
     return cast(Group, gloo(store, place, size, options))
 
 

@@ -11,7 +11,7 @@ from typing import final
 from tailcut.engines.live.data.buffer import FlatBuffer
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller, Wanted
-from tailcut.engines.live.data.ring import Group, reduce
+from tailcut.engines.live.data.ring import Group, ReduceError, reduce
 from tailcut.engines.live.data.updates import Update
 from tailcut.engines.live.messages import (
     Applied,
@@ -25,6 +25,8 @@ from tailcut.engines.live.messages import (
     Meet,
     New,
     Over,
+    State,
+    Stop,
 )
 from tailcut.engines.live.worker.inbox import Inbox, RunError
 from tailcut.engines.live.worker.link import Link
@@ -54,7 +56,7 @@ class Member:
     Args:
         parts: its own.
         hello: how it presents itself.
-        mesh: makes the process group of an epoch, from this worker's place in it and its size.
+        mesh: makes the process group of an epoch, from its number, this worker's place in it and its size.
         max_wait: seconds without a word from the controller after which to give up.
         total: version at which the run ends; None for none.
         clock: seconds, never running backwards.
@@ -68,7 +70,7 @@ class Member:
         self,
         parts: Parts,
         hello: Hello,
-        mesh: Callable[[int, int], Group],
+        mesh: Callable[[int, int, int], Group],
         max_wait: Seconds = 300.0,
         total: int | None = None,
         clock: Callable[[], Seconds] = time.monotonic,
@@ -81,10 +83,12 @@ class Member:
         self._closed: dict[int, Close] = {}
         self._members: tuple[WorkerId, ...] = ()
         self._limit: Limit | None = None
+        self._mesh = mesh
+        self._group: Group | None = None
+        # What this worker waits in step() with; None where it has nothing that could be used.
+        self._brought: tuple[int, float, Seconds, bool] | None = None
         self._link.send(hello)
-        self._new = self._welcome()
-        self._group = mesh(self._new.members.index(self.worker), len(self._new.members))
-        self._addresses = dict(zip(self._new.members, self._new.addresses, strict=True))
+        self._enter(self._welcome())
         self._since = clock()
 
     @property
@@ -127,11 +131,13 @@ class Member:
             return self._told(self.version, 0.0, 0.0, accepted=False)
         self._flat.pack(max(samples, 1), share)
         whole = finite and samples > 0 and self._flat.finite()
-        self._link.send(Arrived(*self._here, samples, share, began - self._since, whole))
+        self._brought = (samples, share, began - self._since, whole)
+        self._link.send(Arrived(*self._here, *self._brought))
         return self._outcome(began)
 
     def skip(self) -> Outcome:
         """Come without a gradient: this worker was told to drop what it computed."""
+        self._brought = None
         return self._outcome(self._clock())
 
     def leave(self) -> None:
@@ -162,11 +168,22 @@ class Member:
             message = self._inbox.next()
             waited = self._clock() - began
             if isinstance(message, Close) and self._is_mine(message):
-                self._take_part(message)
-                return self._told(before, waited, 0.0, accepted=True)
+                if self._take_part(message):
+                    return self._told(before, waited, 0.0, accepted=True)
+                continue
+            if isinstance(message, Stop):
+                self._link.send(State(*self._here, self._log.chain))
+                continue
+            if isinstance(message, New):
+                if self._goes_on(message):
+                    continue
+                in_it = self.version > before and self.worker in self._members
+                return self._told(before, waited, 0.0, accepted=in_it)
             self._note(message)
             if isinstance(message, Go | Over):
                 self._catch_up(message.version)
+                if self.version < message.version:
+                    continue
                 # It may have taken so long that the next round is closed too.
                 if isinstance(message, Go) and self.may_stop:
                     continue
@@ -192,15 +209,42 @@ class Member:
             case Over():
                 self.over = True
 
+    # -- epochs -------------------------------------------------------------------------------------------------
+
+    def _enter(self, new: New) -> None:
+        """Be a member of an epoch. Nothing of the one before it completes from here on."""
+        self._new, self._closed, self._limit = new, {}, None
+        self._addresses = dict(zip(new.members, new.addresses, strict=True))
+        self._group = None
+        self._group = self._mesh(new.epoch, new.members.index(self.worker), len(new.members))
+
+    def _goes_on(self, new: New) -> bool:
+        """Enter a new epoch; whether this worker's gradient counts there, and waits in it."""
+        self._enter(new)
+        before = self.version
+        self._catch_up(new.base)
+        if self.version != before or self._brought is None:
+            return False
+        self._link.send(Arrived(*self._here, *self._brought))
+        return True
+
     # -- updates ------------------------------------------------------------------------------------------------
 
-    def _take_part(self, close: Close) -> None:
-        """Reduce among the accepted, and apply the result."""
+    def _take_part(self, close: Close) -> bool:
+        """Reduce among the accepted, and apply the result; whether it came to that."""
         self._flat.stamp(close)
         reduced = self._flat.empty()
         places = [self._new.members.index(worker) for worker in close.accepted]
         me = self._new.members.index(self.worker)
-        reduce(self._group, me, places, self._flat.source, reduced, close.version)
+        try:
+            assert self._group is not None
+            reduce(self._group, me, places, self._flat.source, reduced, close.version)
+        except ReduceError:
+            # Whoever else is in it learns of this when the group is gone. The gradient is as it was.
+            self._group = None
+        if self._group is None:
+            self._link.send(State(*self._here, self._log.chain))
+            return False
         update = Update.made(close, reduced, self._log.chain)
         scatter = self._flat.scatter_in(reduced, len(close.accepted), update.samples)
         self._apply([update])
@@ -208,6 +252,7 @@ class Member:
         numbers = self._replica.digest() if compared else b""
         self._link.send(Applied(*self._here, self._log.chain, numbers, scatter))
         self._log.forget(close.needed)
+        return True
 
     def _catch_up(self, version: int) -> None:
         """Apply what was made without this worker."""
@@ -218,8 +263,12 @@ class Member:
         newest = self._closed.get(version - 1)
         order = dict.fromkeys([*(newest.accepted if newest else ()), *self._new.members])
         holders = {worker: self._addresses[worker] for worker in order if worker != self.worker}
-        self._apply(self._puller.pull(wanted, holders, self._max_wait))
+        self._apply(self._puller.pull(wanted, holders, self._max_wait, self._is_called))
         self._log.forget(newest.needed if newest else 0)
+
+    def _is_called(self) -> bool:
+        """Whether the epoch is over: whoever had the newest update may be gone."""
+        return any(isinstance(message, New | Stop) for message in self._inbox.look())
 
     def _apply(self, updates: Iterable[Update]) -> None:
         for update in updates:

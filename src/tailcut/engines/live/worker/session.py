@@ -6,6 +6,8 @@ import atexit
 import math
 import sys
 
+from torch._C._distributed_c10d import PrefixStore
+
 from tailcut.engines.live.data.buffer import FlatBuffer
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller
@@ -105,9 +107,11 @@ class Session:
             alike=alike(replica.module, replica.optimiser, f"{asked} {settings}"),
         )
 
-    def _mesh(self, place: int, size: int) -> Group:
+    def _mesh(self, epoch: int, place: int, size: int) -> Group:
+        store = PrefixStore(f"epoch {epoch}", self._start.store)
         try:
-            return mesh(self._start.store, place, size, self._ask.max_wait, self._start.host)
+            # Whoever computes is not kept waiting for, except at the beginning.
+            return mesh(store, place, size, self._ask.max_wait, self._start.host, lazy=epoch > 1)
         except RuntimeError as problem:
             why = str(problem).splitlines()[0].rstrip(".")
         raise RunError(

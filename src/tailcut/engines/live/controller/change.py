@@ -1,0 +1,111 @@
+"""From one epoch to the next: who goes on, and from which version.
+
+A worker dies, or a reduction does not end. Whoever is in that reduction leaves it and says which version it has
+(`State`), or has completed it and says so (`Applied`); from then on nothing of the old epoch completes anywhere. Those
+who say neither in time are expelled. The new epoch continues from the newest version that one of the others has: only
+a round that none of them completed is reduced again, from gradients as they were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from tailcut.engines.live.controller.places import Places
+from tailcut.engines.live.controller.words import seconds
+from tailcut.engines.live.messages import Applied, Arrived, Bye, State
+from tailcut.types import Seconds, WorkerId
+
+PATIENCE: Seconds = 5.0
+"""For a worker in a reduction that others have given up, before it is expelled."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What a change has come to.
+
+    Attributes:
+        expelled: who was silent.
+        holder: who has the log up to `base`; None where nobody is left.
+        base: version to continue from.
+    """
+
+    expelled: tuple[WorkerId, ...]
+    holder: WorkerId | None
+    base: int
+
+
+@final
+class Change:
+    """The change that is under way, if one is.
+
+    Args:
+        places: what every worker does; kept up to date here while a change is under way.
+
+    Attributes:
+        until: the clock's seconds at which who is silent is expelled; None where no change is under way.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self.until: Seconds | None = None
+        self._places = places
+        self._asked: set[WorkerId] = set()
+        self._expelled: tuple[WorkerId, ...] = ()
+
+    def begin(self, now: Seconds) -> None:
+        """The epoch is over. Who was lost in a change begins it anew: the others have their time again."""
+        self.until = now + PATIENCE
+        self._asked, self._expelled = set(), ()
+
+    def hear(self, message: Arrived | Applied | State | Bye) -> None:
+        """Only what tells which version a worker has counts: the rest it will say again, in the new epoch."""
+        place = self._places[message.worker]
+        match message:
+            case Applied():
+                place.made(message.version)
+            case State():
+                place.broke_off(message.version)
+            case Arrived():
+                place.has = max(place.has, message.version)
+            case Bye():
+                self._places.leave(message.worker, message.version)
+
+    def settled(self, newest: int, now: Seconds) -> Next | None:
+        """What it has come to, once; None as long as that is not known.
+
+        Args:
+            newest: version that somebody has ever reported.
+            now: the clock's seconds.
+        """
+        assert self.until is not None
+        silent = tuple(self._places.reducing)
+        if silent and now < self.until:
+            return None
+        for worker in silent:
+            self._places.lose(worker)
+        self._expelled += silent
+        if self._places.there and self._doubtful(newest):
+            return None
+        self.until = None
+        holder = self._places.newest if self._places.there else None
+        return Next(self._expelled, holder, newest if holder is None else self._places[holder].has)
+
+    def to_ask(self, newest: int) -> list[WorkerId]:
+        """Who must be asked for its version, once each: whoever had the newest is gone, but these may have got it."""
+        unasked = [worker for worker in self._doubtful(newest) if worker not in self._asked]
+        self._asked.update(unasked)
+        return unasked
+
+    def _doubtful(self, newest: int) -> list[WorkerId]:
+        if not self._places.there or self._places[self._places.newest].has >= newest:
+            return []
+        return self._places.underway
+
+
+def gone(worker: WorkerId) -> str:
+    """What one is told that was expelled, or whose connection was lost, when it speaks again."""
+    return (
+        f"Worker {worker} was silent for {seconds(PATIENCE)} in a reduction, or its connection broke, and the others "
+        "have gone on without it. Start it again."
+    )

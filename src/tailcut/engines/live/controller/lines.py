@@ -1,0 +1,54 @@
+"""Which connections have broken: a process that ends takes its connections with it, so its end is known at once."""
+
+from __future__ import annotations
+
+from typing import final
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from tailcut.types import WorkerId
+
+
+@final
+class Lines:
+    """The connections of a listening socket, told apart by their file descriptors.
+
+    Args:
+        router: the socket.
+    """
+
+    def __init__(self, router: zmq.Socket[bytes]) -> None:
+        self._events = router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._router = router
+        self._worker: dict[int, WorkerId] = {}
+
+    @property
+    def events(self) -> zmq.Socket[bytes]:
+        """Readable when something has broken."""
+        return self._events
+
+    def heard(self, worker: WorkerId, frame: zmq.Frame) -> None:
+        """A worker has said Hello in this frame. What has broken before must have been asked for before."""
+        try:
+            descriptor = int(frame.get(zmq.SRCFD))
+        except zmq.ZMQError:
+            # Within one process there is no connection that could break.
+            return
+        self._worker = {fd: other for fd, other in self._worker.items() if other != worker}
+        self._worker[descriptor] = worker
+
+    def broken(self) -> list[WorkerId]:
+        """Whose connections have broken since the last time."""
+        found = []
+        while self._events.poll(0):
+            descriptor = int(recv_monitor_message(self._events)["value"])
+            worker = self._worker.pop(descriptor, None)
+            if worker is not None:
+                found.append(worker)
+        return found
+
+    def close(self) -> None:
+        """Watch no longer."""
+        self._router.disable_monitor()
+        self._events.close()

@@ -1,0 +1,158 @@
+"""Workers die, and the hub: who goes on, from which version, and that no update is lost, doubled or forked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hub_scripts import applied, arrived, bye, hub
+
+from tailcut.engines.live.controller.change import PATIENCE
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.messages import Close, Go, New, Over, Refused, State, Stop
+from tailcut.rules import Backup
+from tailcut.types import RoundRecord
+
+
+def new(epoch: int, base: int, holder: int, *members: int) -> New:
+    return New(1, epoch, members, tuple(f"tcp://here:{worker}" for worker in members), base, holder)
+
+
+def state(worker: int, version: int, **more: Any) -> State:
+    return State(1, more.get("epoch", 1), worker, version, b"chain%d" % version)
+
+
+def all_arrive(it: Hub, *workers: int, version: int = 0, epoch: int = 1, now: float = 1.0) -> Close:
+    """They come to `step()`; the close that follows."""
+    answers = [it.handle(arrived(worker, version, epoch=epoch), now) for worker in workers]
+    (closed,) = {message for _, message in answers[-1]}
+    assert isinstance(closed, Close)
+    return closed
+
+
+def test_who_dies_while_it_computes_is_not_waited_for() -> None:
+    it = hub()
+    assert it.lost(2, 0.5) == [(0, new(2, 0, 0, 0, 1)), (1, new(2, 0, 0, 0, 1))]
+    closed = all_arrive(it, 0, 1, epoch=2)
+    assert (closed.epoch, closed.version, closed.accepted) == (2, 0, (0, 1))
+
+
+def test_who_waits_says_so_again_in_the_new_epoch() -> None:
+    it = hub()
+    it.handle(arrived(0), 0.4)
+    it.lost(2, 0.5)
+    assert it.handle(arrived(1), 0.6) == [], "said before it knew of the new epoch"
+    assert it.handle(arrived(1, epoch=2), 0.7) == []
+    closed = [message for _, message in it.handle(arrived(0, epoch=2), 0.8)]
+    assert isinstance(closed[0], Close)
+
+
+def test_a_round_that_nobody_completed_is_reduced_again() -> None:
+    it = hub()
+    all_arrive(it, 0, 1, 2)
+    assert it.lost(2, 1.1) == [], "the others may have completed it"
+    assert it.handle(state(0, 0), 1.2) == []
+    assert it.handle(state(1, 0), 1.2) == [(0, new(2, 0, 0, 0, 1)), (1, new(2, 0, 0, 0, 1))]
+    assert all_arrive(it, 0, 1, epoch=2, now=1.3).version == 0
+
+
+@pytest.mark.parametrize("first", ["death", "report", "state"])
+def test_a_round_that_one_completed_is_adopted_by_all(first: str) -> None:
+    it = hub()
+    all_arrive(it, 0, 1, 2)
+    events = {
+        "death": lambda: it.lost(2, 1.1),
+        "report": lambda: it.handle(applied(0, 1), 1.1),
+        "state": lambda: it.handle(state(1, 0), 1.1),
+    }
+    answers = events.pop(first)()
+    for event in events.values():
+        answers += event()
+    assert [message for _, message in answers if isinstance(message, New)] == [new(2, 1, 0, 0, 1)] * 2
+    assert it.version == 1
+    assert all_arrive(it, 0, 1, version=1, epoch=2, now=1.3).accepted == (0, 1)
+
+
+def test_a_reduction_can_fail_without_a_death() -> None:
+    it = hub()
+    all_arrive(it, 0, 1, 2)
+    it.handle(state(0, 0), 1.1)
+    it.handle(state(1, 0), 1.1)
+    assert it.handle(state(2, 0), 1.1)[0] == (0, new(2, 0, 0, 0, 1, 2))
+
+
+def test_who_stays_in_a_reduction_is_expelled() -> None:
+    it = hub()
+    all_arrive(it, 0, 1, 2)
+    it.handle(state(0, 0), 1.0)
+    it.handle(state(2, 0), 1.5)
+    assert it.wake_at == 1.0 + PATIENCE
+    assert it.tick(1.0 + PATIENCE - 0.1) == []
+    (who, refused), *rest = it.tick(1.0 + PATIENCE)
+    assert (who, type(refused)) == (1, Refused)
+    assert rest == [(0, new(2, 0, 0, 0, 2)), (2, new(2, 0, 0, 0, 2))]
+    ((_, again),) = it.handle(applied(1, 1), 9.0)
+    assert isinstance(again, Refused), "it completed the round after the others gave it up"
+    assert "gone on without it" in again.why
+    assert it.version == 0
+
+
+def test_the_newest_version_is_not_given_up_while_somebody_may_have_it() -> None:
+    it = hub(Backup(c=1))
+    it.handle(arrived(0), 1.0)
+    it.handle(applied(0, 1), 1.1)
+    assert any(isinstance(message, Go) for _, message in it.handle(arrived(1), 1.2)), "it pulls from worker 0"
+    assert it.lost(0, 1.3) == [(1, Stop(1, 1))]
+    assert it.handle(state(1, 1), 1.4) == [(1, new(2, 1, 1, 1, 2)), (2, new(2, 1, 1, 1, 2))]
+    assert it.version == 1
+
+
+def test_a_version_whose_holders_are_all_dead_is_made_again() -> None:
+    it = hub(Backup(c=1))
+    it.handle(arrived(0), 1.0)
+    it.handle(applied(0, 1), 1.1)
+    it.handle(arrived(1), 1.2)
+    it.lost(0, 1.3)
+    assert it.handle(state(1, 0), 1.4) == [(1, new(2, 0, 1, 1, 2)), (2, new(2, 0, 1, 1, 2))]
+    assert it.version == 0
+
+
+def test_a_second_death_during_the_change() -> None:
+    it = hub(workers=4)
+    all_arrive(it, 0, 1, 2, 3)
+    it.lost(3, 1.1)
+    it.handle(state(0, 0), 1.2)
+    it.handle(state(1, 0), 1.2)
+    assert it.lost(2, 1.3) == [(0, new(2, 0, 0, 0, 1)), (1, new(2, 0, 0, 0, 1))]
+    assert it.lost(1, 1.4) == [(0, new(3, 0, 0, 0))]
+    assert it.lost(0, 1.5) == []
+    assert it.over
+
+
+def test_only_rounds_whose_update_was_made_are_told() -> None:
+    records: list[RoundRecord] = []
+    it = hub(records=records.append)
+    all_arrive(it, 0, 1, 2)
+    it.think()
+    it.lost(2, 1.1)
+    it.handle(state(0, 0), 1.2)
+    it.handle(state(1, 0), 1.2)
+    it.think()
+    assert records == []
+    all_arrive(it, 0, 1, epoch=2, now=2.0)
+    it.handle(applied(0, 1, epoch=2), 2.1)
+    it.think()
+    assert [(record.version, len(record.accepted)) for record in records] == [(0, 2)]
+
+
+def test_with_too_few_left_the_run_is_over() -> None:
+    it = hub(min_workers=2)
+    it.lost(2, 0.5)
+    assert it.lost(1, 0.6) == [(0, Over(1, 2, 0))]
+
+
+def test_who_has_left_in_order_is_not_lost() -> None:
+    it = hub()
+    it.handle(bye(2), 0.4)
+    assert it.lost(2, 0.5) == []
+    assert it.epoch == 1
