@@ -20,6 +20,10 @@ def launch_command(
     script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", help="The training script.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="Its own arguments.")] = None,
     workers: Annotated[int, typer.Option("-n", help="Worker processes.")] = 2,
+    restarts: Annotated[
+        int,
+        typer.Option(help="How often each worker that is killed is started again; the first one never."),
+    ] = 0,
     watch: Annotated[
         Path | None, typer.Option(help="Show how the run stands that the script keeps in this folder.")
     ] = None,
@@ -32,8 +36,8 @@ def launch_command(
     command = [str(script), *(arguments or [])]
     console = Console()
     if watch is None or not console.is_interactive:
-        sys.exit(launch(command, workers))
+        sys.exit(launch(command, workers, restarts=restarts))
     with shown([watch], console) as refresh:
         tell = partial(console.print, markup=False, highlight=False)
-        code = launch(command, workers, tell=tell, meanwhile=refresh)
+        code = launch(command, workers, restarts=restarts, tell=tell, meanwhile=refresh)
     sys.exit(code)

@@ -61,6 +61,15 @@ class Rule(ABC, Generic[S, P]):
         inner = getattr(self, "inner", None)
         return inner.objective_name if isinstance(inner, Rule) else "count"
 
+    @property
+    def takes_stale(self) -> bool:
+        """Whether it may ask for gradients of older parameters, by `welcome_stale`: live training has none.
+
+        A rule that wraps another says by default what that one says.
+        """
+        inner = getattr(self, "inner", None)
+        return isinstance(inner, Rule) and inner.takes_stale
+
     @abstractmethod
     def start(self) -> S:
         """What is remembered before the first round."""

@@ -93,7 +93,12 @@ class Fair(Rule[FairMemory[S], FairPlan[P]], Generic[S, P]):
     @property
     def opens_with_plan(self) -> bool:
         """With `"stale"` older gradients are welcome by plan; otherwise as the inner rule says."""
-        return self.how == "stale" or self.inner.opens_with_plan
+        return self.takes_stale or self.inner.opens_with_plan
+
+    @property
+    def takes_stale(self) -> bool:
+        """With `"stale"`, and where the inner rule does."""
+        return self.how == "stale" or self.inner.takes_stale
 
     def start(self) -> FairMemory[S]:
         """Nobody has gone without yet."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
-from hub_scripts import applied, arrived, bye, hub
+from hub_scripts import ALIKE, applied, arrived, bye, hello, hub
 
 from tailcut.engines.live.controller.change import PATIENCE
 from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.messages import Close, Go, New, Over, Refused, State, Stop
+from tailcut.engines.live.messages import Close, Go, Hello, New, Over, Refused, State, Stop
 from tailcut.rules import Backup
 from tailcut.types import RoundRecord
 
@@ -156,3 +157,64 @@ def test_who_has_left_in_order_is_not_lost() -> None:
     it.handle(bye(2), 0.4)
     assert it.lost(2, 0.5) == []
     assert it.epoch == 1
+
+
+# Coming back.
+
+
+def comes_back(worker: int, **more: Any) -> Hello:
+    return hello(worker, process=9, address="tcp://there:9", **more)
+
+
+def test_one_that_was_killed_comes_back_and_copies_a_state() -> None:
+    it = hub()
+    it.lost(2, 0.5)
+    all_arrive(it, 0, 1, epoch=2)
+    it.handle(applied(0, 1, epoch=2), 1.1)
+    assert it.handle(comes_back(2), 1.2) == [], "worker 1 may still be in the reduction"
+    answers = it.handle(applied(1, 1, epoch=2), 1.3)
+    addresses = ("tcp://here:0", "tcp://here:1", "tcp://there:9")
+    joined = New(1, 3, (0, 1, 2), addresses, 1, 0, (2,))
+    assert answers == [(0, joined), (1, joined), (2, joined)]
+    assert all_arrive(it, 0, 1, 2, version=1, epoch=3, now=2.0).accepted == (0, 1, 2)
+
+
+def test_a_joiner_whose_donor_dies_copies_from_another() -> None:
+    it = hub()
+    it.lost(2, 0.5)
+    it.handle(comes_back(2), 0.6)
+    _, (_, joined) = it.lost(0, 0.7)
+    assert isinstance(joined, New)
+    assert (joined.members, joined.holder, joined.joiners) == ((1, 2), 1, (2,))
+
+
+def test_who_comes_back_with_something_else_is_refused() -> None:
+    it = hub()
+    it.lost(2, 0.5)
+    ((_, refused),) = it.handle(comes_back(2, alike=msgspec.structs.replace(ALIKE, torch="1.0")), 0.6)
+    assert isinstance(refused, Refused)
+    assert "cannot come back: it does not agree with the others on the torch version: '1.0'" in refused.why
+    ((_, fine),) = it.handle(comes_back(2, alike=msgspec.structs.replace(ALIKE, numbers="other")), 0.7)[-1:]
+    assert isinstance(fine, New), "its numbers will be those of the others"
+    ((_, taken),) = it.handle(comes_back(1), 0.8)
+    assert isinstance(taken, Refused)
+
+
+def test_who_comes_back_when_the_run_is_over_is_told_so() -> None:
+    it = hub(total=1)
+    it.lost(2, 0.5)
+    all_arrive(it, 0, 1, epoch=2)
+    it.handle(applied(0, 1, epoch=2), 1.1)
+    ((_, refused),) = it.handle(comes_back(2), 1.2)
+    assert isinstance(refused, Refused)
+    assert "comes too late" in refused.why
+
+
+def test_a_joiner_alone_has_nothing_to_go_on_with() -> None:
+    it = hub()
+    it.lost(2, 0.5)
+    it.handle(comes_back(2), 0.6)
+    it.lost(0, 0.7)
+    ((who, refused),) = it.lost(1, 0.8)
+    assert isinstance(refused, Refused)
+    assert (who, "Resume from a checkpoint" in refused.why) == (2, True)

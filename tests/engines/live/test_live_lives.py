@@ -88,8 +88,9 @@ def test_part_of_a_mini_batch_counts_by_its_samples(lives: Path) -> None:
         )
 
 
-def test_who_is_late_drops_its_work_at_the_next_micro_batch(lives: Path) -> None:
-    seen = told(lives, "dropped")
+@pytest.mark.parametrize("run", ["dropped", "dropped_scaled"])
+def test_who_is_late_drops_its_work_at_the_next_micro_batch(lives: Path, run: str) -> None:
+    seen = told(lives, run)
     for one in seen:
         assert all(count == MICRO for count, accepted in one["counts"] if accepted)
         assert one["numbers"] == seen[0]["numbers"]

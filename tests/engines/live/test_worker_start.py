@@ -14,7 +14,7 @@ from torch import nn
 import tailcut
 from tailcut.engines.live.worker import start, store
 from tailcut.engines.live.worker.alike import alike
-from tailcut.engines.live.worker.batches import Micro
+from tailcut.engines.live.worker.batches import Micro, sizes_of
 from tailcut.engines.live.worker.checks import check_net, check_samples, check_settings
 from tailcut.engines.live.worker.inbox import Inbox, RunError
 from tailcut.engines.live.worker.link import Link
@@ -72,12 +72,20 @@ def test_samples_that_cannot_be_counted(samples: int) -> None:
 
 
 def test_part_of_a_mini_batch_has_at_least_one_sample() -> None:
-    assert (Micro(many=8).after(True).of(32), Micro(many=8, done=1).of(2), Micro(many=8, done=3).of(0)) == (
+    assert (Micro(many=8).after(1).of(32), Micro(many=8, done=1).of(2), Micro(many=8, done=3).of(0)) == (
         4,
         1,
         0,
     )
-    assert Micro(many=2).after(True).after(True).after(True).share == 1.0
+    assert Micro(many=2).after(1).after(1).after(1).share == 1.0
+
+
+def test_micro_batches_count_by_their_samples() -> None:
+    sizes = sizes_of(list(zip(torch.zeros(10, 2).chunk(3), torch.zeros(10).chunk(3), strict=True)))
+    assert sizes == [4, 4, 2]
+    assert Micro(many=sum(sizes)).after(sizes[0]).after(sizes[1]).share == 0.8
+    with pytest.raises(ParameterError, match="Give a list of them"):
+        sizes_of(iter([1]))
 
 
 # What must be the same at every worker.

@@ -11,12 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import final
 
 from tailcut.errors import ParameterError
 from tailcut.types import Seconds
 
 PATIENCE: Seconds = 5.0
 """For processes that were asked to end, before they are made to."""
+PAUSE: Seconds = 0.5
+"""Before a process is started again for the first time."""
 LOOK: Seconds = 0.05
 """Between two looks at the processes."""
 
@@ -25,6 +28,7 @@ def launch(
     script: Sequence[str],
     workers: int,
     *,
+    restarts: int = 0,
     tell: Callable[[str], None] | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> int:
@@ -36,23 +40,31 @@ def launch(
     Args:
         script: file and arguments.
         workers: processes.
+        restarts: how often each process that was killed is started again, after a pause that doubles each time. The
+            first is not: the controller ends with it.
         tell: is given every line that they print, from threads; without it they print for themselves.
         meanwhile: is called many times a second.
     """
     if workers < 1:
         raise ParameterError(f"-n must be at least 1 worker, but got {workers}.")
+    if restarts < 0:
+        raise ParameterError(f"--restarts must be 0 or more, but got {restarts}.")
     port = free_port()
     out, err = (None, None) if tell is None else (subprocess.PIPE, subprocess.STDOUT)
     command = [sys.executable, *script]
     running: list[subprocess.Popen[bytes]] = []
     readers: list[threading.Thread] = []
+
+    def start(worker: int) -> subprocess.Popen[bytes]:
+        places = environment(worker, workers, port)
+        process = subprocess.Popen(command, env=places, stdout=out, stderr=err)
+        readers.extend([] if tell is None else [_reader(process, tell)])
+        return process
+
     with _ended_in_order():
         try:
-            for worker in range(workers):
-                places = environment(worker, workers, port)
-                running.append(subprocess.Popen(command, env=places, stdout=out, stderr=err))
-                readers += [] if tell is None else [_reader(running[-1], tell)]
-            return _watched(running, meanwhile)
+            running += [start(worker) for worker in range(workers)]
+            return _watched(running, meanwhile, _Restarts(start, restarts))
         finally:
             _end(running)
             for reader in readers:
@@ -101,9 +113,40 @@ def environment(worker: int, workers: int, port: int) -> dict[str, str]:
     return {"OMP_NUM_THREADS": "1"} | os.environ | told
 
 
-def _watched(running: Sequence[subprocess.Popen[bytes]], meanwhile: Callable[[], None]) -> int:
+@final
+class _Restarts:
+    """Processes that are started again.
+
+    Args:
+        start: starts one.
+        most: times for each.
+    """
+
+    def __init__(self, start: Callable[[int], subprocess.Popen[bytes]], most: int) -> None:
+        self._start, self._most = start, most
+        self._times: dict[int, int] = {}
+        self._due: dict[int, Seconds] = {}
+
+    def look(self, running: list[subprocess.Popen[bytes]], now: Seconds) -> None:
+        """Start who was killed, is due, and has somebody to come back to."""
+        if all(process.poll() is not None for process in running):
+            return
+        for worker, process in enumerate(running):
+            times = self._times.get(worker, 0)
+            if worker == 0 or process.poll() is None or process.returncode >= 0 or times >= self._most:
+                continue
+            if now >= self._due.setdefault(worker, now + PAUSE * 2**times):
+                self._times[worker] = times + 1
+                del self._due[worker]
+                running[worker] = self._start(worker)
+
+
+def _watched(
+    running: list[subprocess.Popen[bytes]], meanwhile: Callable[[], None], restarts: _Restarts
+) -> int:
     while True:
         meanwhile()
+        restarts.look(running, time.monotonic())
         codes = [process.poll() for process in running]
         # A process that was ended by a signal has a code below 0.
         failed, killed = ([code for code in codes if code and (code > 0) is own] for own in (True, False))

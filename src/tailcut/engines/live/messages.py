@@ -6,7 +6,8 @@ round of version v makes version v + 1.
 
     worker ─▶ controller:  Hello, Meet, Arrived, Applied, Bye, State
     controller ─▶ worker:  New, Close, Go, Limit, Stop, Refused, Over, Free
-    worker ─▶ worker:      Pull, answered by an update of the log (`updates.py`) or NotYet
+    worker ─▶ worker:      Pull, answered by an update of the log (`updates.py`), and Copy, by a state (`copies.py`);
+                           or by NotYet
 """
 
 from __future__ import annotations
@@ -156,12 +157,14 @@ class New(Message, frozen=True):
         addresses: where to pull from each of them.
         base: version that all of them continue from.
         holder: who has the log up to there.
+        joiners: members that have nothing yet: they copy the holder's state.
     """
 
     members: tuple[int, ...]
     addresses: tuple[str, ...]
     base: int
     holder: int
+    joiners: tuple[int, ...] = ()
 
 
 class Close(Message, frozen=True):
@@ -234,6 +237,12 @@ class Pull(Message, frozen=True):
     version: int
 
 
+class Copy(Message, frozen=True):
+    """A worker that joins asks the holder for its whole state, as it was at `version`, when the epoch began."""
+
+    version: int
+
+
 class NotYet(Message, frozen=True):
     """The holder does not have it: not yet, or no longer.
 
@@ -249,4 +258,4 @@ class NotYet(Message, frozen=True):
 
 FromWorker: TypeAlias = Hello | Meet | Arrived | Applied | Bye | State
 FromController: TypeAlias = New | Close | Go | Limit | Stop | Refused | Over | Free
-BetweenWorkers: TypeAlias = Pull | NotYet
+BetweenWorkers: TypeAlias = Pull | Copy | NotYet

@@ -137,20 +137,27 @@ def partial() -> dict[str, Any]:
     return {"done": done, "state": {name: each.tolist() for name, each in net.named_parameters()}}
 
 
-def dropped() -> dict[str, Any]:
+def dropped(scale: float | None = None) -> dict[str, Any]:
     """Rounds close with the first; who is late stops at its next micro-batch."""
     opt, net = wrapped(policy="backup:c=1", late="abandon", total=10)
+    scaler = torch.amp.GradScaler("cpu", init_scale=scale or 1.0, enabled=scale is not None)
     counts = []
     for _ in opt.rounds(range(1000)):
         opt.zero_grad()
         count = 0
         for micro in opt.until_closed(micro_of(opt.worker, opt.version)):
             time.sleep(0.002 + 0.01 * opt.worker)
-            (net(micro).square().mean() / MICRO).backward()
+            scaler.scale(net(micro).square().mean() / MICRO).backward()
             count += 1
-        outcome = opt.step(samples=MICRO * SIZE)
-        counts.append([count, outcome.accepted])
+        scaler.step(opt, samples=MICRO * SIZE)
+        scaler.update()
+        counts.append([count, opt.outcome is not None and opt.outcome.accepted])
     return {"counts": counts, "numbers": numbers(net)}
+
+
+def dropped_scaled() -> dict[str, Any]:
+    """The same with mixed precision's scale, which wants a loss before every step."""
+    return dropped(scale=8.0)
 
 
 RUNS: list[Callable[[], dict[str, Any]]] = [
@@ -158,6 +165,7 @@ RUNS: list[Callable[[], dict[str, Any]]] = [
     meetings,
     partial,
     dropped,
+    dropped_scaled,
     unequal,
     early,
 ]

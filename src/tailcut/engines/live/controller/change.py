@@ -19,6 +19,10 @@ from tailcut.types import Seconds, WorkerId
 PATIENCE: Seconds = 5.0
 """For a worker in a reduction that others have given up, before it is expelled."""
 
+NO_STATE = (
+    "All who had the net's state are gone, before those who join could copy it. Resume from a checkpoint."
+)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -44,21 +48,29 @@ class Change:
         places: what every worker does; kept up to date here while a change is under way.
 
     Attributes:
-        until: the clock's seconds at which who is silent is expelled; None where no change is under way.
+        under_way: whether one is.
+        until: the clock's seconds at which who is silent is expelled; None for never.
     """
 
     def __init__(self, places: Places) -> None:
+        self.under_way = False
         self.until: Seconds | None = None
         self._places = places
         self._asked: set[WorkerId] = set()
         self._expelled: tuple[WorkerId, ...] = ()
 
-    def begin(self, now: Seconds) -> None:
-        """The epoch is over. Who was lost in a change begins it anew: the others have their time again."""
-        self.until = now + PATIENCE
+    def begin(self, now: Seconds, is_broken: bool) -> None:
+        """The epoch is over. Who is lost in a change begins it anew: the others have their time again.
+
+        Args:
+            now: the clock's seconds.
+            is_broken: whether a reduction cannot end. Otherwise whoever reduces completes that, however long it takes.
+        """
+        self.under_way = True
+        self.until = now + PATIENCE if is_broken else self.until
         self._asked, self._expelled = set(), ()
 
-    def hear(self, message: Arrived | Applied | State | Bye) -> None:
+    def hear(self, message: Arrived | Applied | State | Bye, now: Seconds) -> None:
         """Only what tells which version a worker has counts: the rest it will say again, in the new epoch."""
         place = self._places[message.worker]
         match message:
@@ -66,6 +78,7 @@ class Change:
                 place.made(message.version)
             case State():
                 place.broke_off(message.version)
+                self.until = now + PATIENCE if self.until is None else self.until
             case Arrived():
                 place.has = max(place.has, message.version)
             case Bye():
@@ -78,16 +91,15 @@ class Change:
             newest: version that somebody has ever reported.
             now: the clock's seconds.
         """
-        assert self.until is not None
         silent = tuple(self._places.reducing)
-        if silent and now < self.until:
+        if silent and (self.until is None or now < self.until):
             return None
         for worker in silent:
             self._places.lose(worker)
         self._expelled += silent
         if self._places.there and self._doubtful(newest):
             return None
-        self.until = None
+        self.under_way, self.until = False, None
         holder = self._places.newest if self._places.there else None
         return Next(self._expelled, holder, newest if holder is None else self._places[holder].has)
 

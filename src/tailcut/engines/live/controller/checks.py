@@ -7,6 +7,7 @@ from tailcut.engines.live.messages import Arrived
 from tailcut.errors import ParameterError
 from tailcut.learning.rates import Noisy, RateRule
 from tailcut.round import Rounds
+from tailcut.rules.base import Rule
 
 
 def check_parameters(
@@ -28,7 +29,8 @@ def check_parameters(
             "Live training is synchronous: one gradient of each worker, of the newest parameters. "
             "The policy takes older ones, or several of a worker. Simulate it, or choose another."
         )
-    if takes_stale(getattr(rounds.policy, "rule", None)):
+    rule = getattr(rounds.policy, "rule", None)
+    if isinstance(rule, Rule) and rule.takes_stale:
         raise ParameterError(
             "Live training takes no gradients of older parameters, but the policy has how=stale. Use how=wait."
         )
@@ -42,15 +44,6 @@ def check_parameters(
             'objective=gain goes with its own learning-rate rule: give rate="gain" (--rate gain), '
             "or leave the objective out."
         )
-
-
-def takes_stale(rule: object) -> bool:
-    """Whether a rule, or one that it wraps, serves workers with gradients of older parameters."""
-    while rule is not None:
-        if getattr(rule, "how", None) == "stale":
-            return True
-        rule = getattr(rule, "inner", None)
-    return False
 
 
 def impossible(message: Arrived) -> str | None:

@@ -20,10 +20,11 @@ from collections.abc import Callable
 from typing import final
 
 from tailcut import events
-from tailcut.engines.live.controller.change import Change, gone
+from tailcut.engines.live.controller.change import NO_STATE, Change, gone
 from tailcut.engines.live.controller.checks import check_parameters, impossible
-from tailcut.engines.live.controller.orders import Answers, Orders, lost
-from tailcut.engines.live.controller.places import Doing, Places
+from tailcut.engines.live.controller.course import Course
+from tailcut.engines.live.controller.orders import Answers, Orders
+from tailcut.engines.live.controller.places import NOTHING, Doing, Places
 from tailcut.engines.live.controller.roll_call import RollCall
 from tailcut.engines.live.controller.scale import Scale
 from tailcut.engines.live.controller.silence import silent, standstill, unheard
@@ -36,9 +37,7 @@ from tailcut.engines.live.messages import (
     Hello,
     Meet,
     New,
-    Over,
     Refused,
-    Scatter,
     State,
     Stop,
 )
@@ -69,7 +68,6 @@ class Hub:
         settled: is told what became of gradients that were pending at their close, likewise.
 
     Attributes:
-        version: of the newest parameters.
         places: what every worker does.
         why: the reason why the run failed, as a sentence; None as long as it did not.
         ignored: how many messages were of another term or epoch, or came from one who has left.
@@ -88,17 +86,21 @@ class Hub:
         settled: Callable[[events.Settle], None] = ignore,
     ) -> None:
         check_parameters(rounds, workers, total, min_workers, rate or Fixed())
-        self.version, self.ignored = 0, 0
+        self.ignored = 0
         self.why: str | None = None
         self.places = Places()
         self._roll = RollCall(workers, term)
         self._orders = Orders(rounds, self.places, Scale(rate or Fixed(), workers), term)
-        self._total, self._min = total, min_workers
+        self._course = Course(self._orders, self.places, total, min_workers)
         self._records, self._settled = records, settled
-        self._all_left = False
         self._new: New
         self._began: Seconds | None = None
         self._epochs = Change(self.places)
+
+    @property
+    def version(self) -> int:
+        """Of the newest parameters."""
+        return self._course.version
 
     @property
     def term(self) -> int:
@@ -113,12 +115,12 @@ class Hub:
     @property
     def wake_at(self) -> Seconds | None:
         """The clock's seconds at which to call `tick`; None for never."""
-        return self._orders.wake_at if self._epochs.until is None else self._epochs.until
+        return self._epochs.until if self._epochs.under_way else self._orders.wake_at
 
     @property
     def over(self) -> bool:
         """Whether nobody has to be told anything any more: all have left, or have been told why the run failed."""
-        return self._all_left or (self.why is not None and self._roll.complete)
+        return self._course.all_left or (self.why is not None and self._roll.complete)
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -137,7 +139,7 @@ class Hub:
         if place.doing is Doing.LEFT:
             return self._ignore()
         place.heard = now
-        if self._epochs.until is not None:
+        if self._epochs.under_way:
             return self._freed(self._heard_in_change(message, now))
         match message:
             case Meet():
@@ -145,33 +147,39 @@ class Hub:
             case Arrived():
                 return self._freed(self._arrived(message, now))
             case Applied():
-                return self._freed(self._applied(message, now))
+                return self._freed(self._sound(self._course.applied(message, now)))
+            case Bye() if self.epoch == 0:
+                self.places.leave(message.worker, message.version)
+                why = f"Worker {message.worker} left before the run began. Start all workers again."
+                return self._freed(self.fail(why))
             case Bye():
-                return self._freed(self._bye(message, now))
+                return self._freed(self._sound(self._course.left(message, now)))
             case State():
                 place.broke_off(message.version)
-                return self._freed([] if self._orders.ended else self._change(now))
+                return self._freed([] if self._orders.ended else self._change(now, is_broken=True))
 
     def lost(self, worker: WorkerId, now: Seconds) -> Answers:
         """The process of a worker has ended, without a word; the others go on."""
         now = self._clock(now)
         if self.epoch == 0 or self.why is not None or worker not in self.places.there:
             return []
+        reduced = worker in self.places.reducing
         self.places.lose(worker)
         if not self.places.there:
-            self._all_left = self._orders.ended = True
-        return self._freed([] if self._orders.ended else self._change(now))
+            self._course.leave_nobody()
+        return self._freed([] if self._orders.ended else self._change(now, is_broken=reduced))
 
     def tick(self, now: Seconds) -> Answers:
         """Time has come to `now`."""
         now = self._clock(now)
-        if self._epochs.until is not None:
+        if self._epochs.under_way:
             return self._freed(self._changed(now))
         return self._sound(self._orders.tick(now))
 
     def think(self) -> Answers:
         """Do what nobody waits for: learn, forecast, tell of closed rounds. To be called when all answers are sent."""
-        answers = self._sound(self._orders.think())
+        # Between two epochs there is nothing to decide: no round of the old one may close any more.
+        answers = self._sound(self._orders.think()) if not self._epochs.under_way else []
         for one in self._orders.take_untold():
             if isinstance(one, RoundRecord):
                 self._records(one)
@@ -208,9 +216,11 @@ class Hub:
     # -- messages, one by one -----------------------------------------------------------------------------------
 
     def _hello(self, hello: Hello, now: Seconds) -> Answers:
-        no_place = self._roll.no_place(hello, self.places.left)
+        no_place = self._roll.no_place(hello, self.places.left, self.places.lost)
         if no_place is not None:
             return [(SENDER, self._refused(no_place))]
+        if hello.worker in self.places.lost:
+            return self._comes_back(hello, now)
         if self.epoch > 0:
             # The same process says it twice: perhaps over a new connection, and without having got its answer.
             return [(hello.worker, self._new)] if self.places[hello.worker].is_fresh else self._ignore()
@@ -223,6 +233,14 @@ class Hub:
             return self.fail(differs)
         return self._begin(now) if self._roll.complete else []
 
+    def _comes_back(self, hello: Hello, now: Seconds) -> Answers:
+        """A worker joins, in a new epoch; whoever reduces completes that first."""
+        if self._orders.ended or self.why is not None:
+            return [(SENDER, self._refused(f"Worker {hello.worker} comes too late: the run is over."))]
+        self._roll.add(hello)
+        self.places.come_back(hello, now)
+        return self._change(now, is_broken=False)
+
     def _begin(self, now: Seconds) -> Answers:
         """Everybody is there and alike: the first epoch."""
         newest = self._roll.newest()
@@ -231,30 +249,27 @@ class Hub:
     def _install(self, base: int, holder: WorkerId, now: Seconds) -> Answers:
         """A new epoch of those who are there, from `base`."""
         self._orders.renew(base)
-        self.version = base
         hellos = [self.places[worker].hello for worker in self.places.there]
         members, addresses = zip(*((hello.worker, hello.address) for hello in hellos), strict=True)
-        self._new = New(self.term, self.epoch, members, addresses, base, holder)
-        self._orders.enlist({hello.worker: hello.node for hello in hellos}, base, now)
-        return [*((worker, self._new) for worker in members), *self._go_on(now)]
+        joiners = tuple(self.places.joining)
+        self._new = New(self.term, self.epoch, members, addresses, base, holder, joiners)
+        return [*((worker, self._new) for worker in members), *self._sound(self._course.begin(base, now))]
 
     # -- from one epoch to the next -----------------------------------------------------------------------------
 
-    def _change(self, now: Seconds) -> Answers:
+    def _change(self, now: Seconds, is_broken: bool) -> Answers:
         """This epoch is over: find out who goes on, from which version."""
-        self._epochs.begin(now)
+        self._epochs.begin(now, is_broken)
         return self._changed(now)
 
     def _heard_in_change(self, message: Meet | Arrived | Applied | Bye | State, now: Seconds) -> Answers:
         if isinstance(message, Meet):
             return self._meet(message)
         if isinstance(message, Applied):
-            drift = self._orders.reports.drift(message)
-            if drift is not None:
-                return self.fail(drift)
-            self._orders.reports.take(message)
-            self.version = max(self.version, message.version)
-        self._epochs.hear(message)
+            self._course.reported(message)
+            if self._course.why is not None:
+                return self.fail(self._course.why)
+        self._epochs.hear(message, now)
         return self._changed(now)
 
     def _changed(self, now: Seconds) -> Answers:
@@ -265,11 +280,12 @@ class Hub:
             return [(worker, stop) for worker in self._epochs.to_ask(self.version)]
         answers: Answers = [(worker, self._refused(gone(worker))) for worker in found.expelled]
         if found.holder is None:
-            self._all_left = self._orders.ended = True
-            return answers
-        if len(self.places.there) < self._min:
-            self.version = found.base
-            return [*answers, *self._end()]
+            return [*answers, *self._course.leave_nobody()]
+        if found.base == NOTHING:
+            return [*answers, *self.fail(NO_STATE)]
+        if self._course.is_thin:
+            self._course.version = found.base
+            return [*answers, *self._course.end()]
         return [*answers, *self._install(found.base, found.holder, now)]
 
     def _meet(self, message: Meet) -> Answers:
@@ -282,45 +298,7 @@ class Hub:
         why = impossible(message)
         if why is not None:
             return [(SENDER, self._refused(why))]
-        return self._sound(self._orders.arrived(message, now))
-
-    def _applied(self, message: Applied, now: Seconds) -> Answers:
-        drift = self._orders.reports.drift(message)
-        if drift is not None:
-            return self.fail(drift)
-        self.places[message.worker].made(message.version)
-        if not self._orders.reports.take(message):
-            return []
-        self._orders.made()
-        self.version = message.version
-        return self._go_on(now, message.scatter)
-
-    def _go_on(self, now: Seconds, scatter: Scatter | None = None) -> Answers:
-        """Parameters are out: the next round opens, unless the run is over."""
-        if self._total is not None and self.version >= self._total:
-            return self._end()
-        measured = self._orders.scale.measured(scatter)
-        return self._sound(self._orders.tell(events.Applied(now, self.version, measured)))
-
-    def _bye(self, message: Bye, now: Seconds) -> Answers:
-        self.places.leave(message.worker, message.version)
-        if self.epoch == 0:
-            return self.fail(f"Worker {message.worker} left before the run began. Start all workers again.")
-        answers = self._orders.tell(events.Left(now, message.worker))
-        never_made = self._orders.reports.leave(message.worker)
-        if not self.places.there:
-            self._all_left = self._orders.ended = True
-            return []
-        if never_made is not None:
-            return self.fail(lost(never_made))
-        few = len(self.places.there) < self._min and not self._orders.ended
-        return self._sound([*answers, *self._end()] if few else answers)
-
-    def _end(self) -> Answers:
-        """The run is over; those who are there are told."""
-        self._orders.ended = True
-        over = Over(self.term, self.epoch, self.version)
-        return [(worker, over) for worker in self.places.there]
+        return self._sound(self._course.arrived(message, now))
 
     def _freed(self, answers: Answers) -> Answers:
         """The answers, and who is not needed any more."""
@@ -332,7 +310,7 @@ class Hub:
 
     def _sound(self, answers: Answers) -> Answers:
         """The answers, unless the rounds cannot go on."""
-        return answers if self._orders.why is None else self.fail(self._orders.why)
+        return answers if self._course.why is None else self.fail(self._course.why)
 
     def _ignore(self) -> Answers:
         self.ignored += 1

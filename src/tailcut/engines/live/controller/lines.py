@@ -19,9 +19,12 @@ class Lines:
     """
 
     def __init__(self, router: zmq.Socket[bytes]) -> None:
-        self._events = router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._events = router.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
         self._router = router
         self._worker: dict[int, WorkerId] = {}
+        # Of strangers, one of whose Hello may still be unread.
+        self._gone: set[int] = set()
+        self._broken: list[WorkerId] = []
 
     @property
     def events(self) -> zmq.Socket[bytes]:
@@ -36,16 +39,24 @@ class Lines:
             # Within one process there is no connection that could break.
             return
         self._worker = {fd: other for fd, other in self._worker.items() if other != worker}
-        self._worker[descriptor] = worker
+        if descriptor in self._gone:
+            self._broken.append(worker)
+        else:
+            self._worker[descriptor] = worker
 
     def broken(self) -> list[WorkerId]:
         """Whose connections have broken since the last time."""
-        found = []
+        found, self._broken = self._broken, []
         while self._events.poll(0):
-            descriptor = int(recv_monitor_message(self._events)["value"])
+            event = recv_monitor_message(self._events)
+            descriptor = int(event["value"])
             worker = self._worker.pop(descriptor, None)
             if worker is not None:
                 found.append(worker)
+            elif event["event"] == zmq.EVENT_DISCONNECTED:
+                self._gone.add(descriptor)
+            else:
+                self._gone.discard(descriptor)
         return found
 
     def close(self) -> None:

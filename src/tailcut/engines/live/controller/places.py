@@ -10,6 +10,9 @@ from typing import final
 from tailcut.engines.live.messages import Hello
 from tailcut.types import Seconds, WorkerId
 
+NOTHING = -1
+"""Stands for the version of a worker that has none."""
+
 
 class Doing(Enum):
     """What a worker does; `{}` is the version it is at, or goes to."""
@@ -113,6 +116,11 @@ class Places:
         return self._all.keys() - self._there
 
     @property
+    def lost(self) -> set[WorkerId]:
+        """Who has vanished without a word."""
+        return {worker for worker, place in self._all.items() if place.lost}
+
+    @property
     def waiting(self) -> list[WorkerId]:
         """Who waits in `step()` for an answer."""
         return [worker for worker in self._there if self._all[worker].doing is Doing.WAITS]
@@ -136,6 +144,11 @@ class Places:
         """A worker has vanished: nobody can have anything of it any more."""
         self.leave(worker, self._all[worker].has)
         self._all[worker].free = self._all[worker].lost = True
+
+    def come_back(self, hello: Hello, now: Seconds) -> None:
+        """One that was lost is there again, with nothing."""
+        self._all[hello.worker] = Place(hello, now, has=NOTHING)
+        self._there = sorted((*self._there, hello.worker))
 
     def arrive(self, worker: WorkerId, version: int, now: Seconds) -> bool:
         """A worker has come to `step()`; whether that was its next thing to do."""
@@ -186,7 +199,14 @@ class Places:
     def underway(self) -> list[WorkerId]:
         """Who was sent to a version that it is not known to have."""
         there = ((worker, self._all[worker]) for worker in self._there)
-        return [worker for worker, it in there if it.doing is Doing.COMPUTES and it.version > it.has]
+        return [
+            worker for worker, it in there if it.doing is Doing.COMPUTES and it.version > it.has > NOTHING
+        ]
+
+    @property
+    def joining(self) -> list[WorkerId]:
+        """Who has nothing yet."""
+        return [worker for worker in self._there if self._all[worker].has == NOTHING]
 
     @property
     def newest(self) -> WorkerId:

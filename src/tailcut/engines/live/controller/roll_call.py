@@ -9,12 +9,13 @@ from tailcut.engines.live.controller.words import short, workers
 from tailcut.engines.live.messages import Hello
 from tailcut.types import WorkerId
 
+NUMBERS: Callable[[Hello], str] = lambda hello: hello.alike.numbers  # noqa: E731
 MUST_AGREE: dict[str, Callable[[Hello], str]] = {
     "the torch version": lambda hello: hello.alike.torch,
     "the machine": lambda hello: hello.alike.machine,
     "the optimiser": lambda hello: hello.alike.optimiser,
     "names, shapes or types of the parameters": lambda hello: hello.alike.parameters,
-    "the numbers that the net begins with (as a digest; seed all alike)": lambda hello: hello.alike.numbers,
+    "the numbers that the net begins with (as a digest; seed all alike)": NUMBERS,
     "the settings": lambda hello: hello.alike.settings,
 }
 """What is compared, and where a Hello says it."""
@@ -55,12 +56,15 @@ class RollCall:
         """A worker is there, or says so again."""
         self._hellos[hello.worker] = hello
 
-    def no_place(self, hello: Hello, left: Collection[WorkerId] = ()) -> str | None:
+    def no_place(
+        self, hello: Hello, left: Collection[WorkerId] = (), lost: Collection[WorkerId] = ()
+    ) -> str | None:
         """Why a worker cannot have the place it claims; None if it can.
 
         Args:
             hello: of the worker.
             left: those who said Hello before and are gone.
+            lost: those of them who have vanished, and whose places are free.
         """
         if hello.term > self._term:
             return f"This controller, of term {self._term}, was replaced by one of term {hello.term}: talk to that one."
@@ -70,6 +74,8 @@ class RollCall:
                 "Start as many workers as the controller was told of, numbered from 0."
             )
         there = self._hellos.get(hello.worker)
+        if hello.worker in lost:
+            return self._unlike(hello)
         if there is not None and _whereabouts(there) != _whereabouts(hello):
             if hello.worker in left:
                 return f"Worker {hello.worker} cannot join: the run is under way. Start all workers together."
@@ -78,6 +84,17 @@ class RollCall:
                 f"but process {hello.process} on {hello.host} claims it too. Give every worker its own number."
             )
         return None
+
+    def _unlike(self, hello: Hello) -> str | None:
+        """In what one that comes back differs from the others; its numbers will be theirs."""
+        first = self.hellos[0]
+        for what, value in MUST_AGREE.items():
+            if value is not NUMBERS and value(first) != value(hello):
+                return (
+                    f"Worker {hello.worker} cannot come back: it does not agree with the others on {what}: "
+                    f"{short(value(hello))!r}, not {short(value(first))!r}. Start it with the same."
+                )
+        return self.other_number(hello)
 
     def other_number(self, hello: Hello) -> str | None:
         """Why a worker that was told another number of workers cannot take part; None if it was told the same."""

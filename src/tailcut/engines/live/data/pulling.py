@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from math import ceil
 from time import monotonic, sleep
 from types import TracebackType
-from typing import final
+from typing import Any, final
 
 import torch
 import zmq
 
+from tailcut.engines.live.data.copies import state_of
 from tailcut.engines.live.data.pool import Pool
 from tailcut.engines.live.data.updates import MOST_HEAD, Update, UpdateError, read
-from tailcut.engines.live.messages import NotYet, Pull
+from tailcut.engines.live.messages import Copy, NotYet, Pull
 from tailcut.engines.live.wire import BETWEEN_WORKERS, WireError, encode
 from tailcut.errors import TailcutError
 from tailcut.types import Seconds
@@ -104,6 +105,37 @@ class Puller:
                     break
                 ahead = _Ahead(holder, following)
             yield update
+
+    def copy(self, address: str, asked: Copy, timeout: Seconds, enough: Callable[[], bool]) -> Any:
+        """The state of a holder, as soon as it offers it; None where it is not wanted any more.
+
+        Args:
+            address: of the holder.
+            asked: for which version.
+            timeout: seconds.
+            enough: whether nothing more is wanted; asked again and again.
+
+        Raises:
+            PullError: the holder did not give it in time.
+            CopyError: what it gave is no state.
+        """
+        until = monotonic() + timeout
+        with self._context.socket(zmq.DEALER) as line:
+            line.setsockopt(zmq.LINGER, 0)
+            line.connect(address)
+            while monotonic() < until and not enough():
+                line.send(encode(asked))
+                while line.poll(_milliseconds(ANSWER)):
+                    frames = line.recv_multipart(copy=False)
+                    if len(frames) > 1:
+                        return state_of([each.buffer for each in frames])
+                    break
+                sleep(PAUSE)
+        if enough():
+            return None
+        raise PullError(
+            f"The worker at {address} gave no copy of its state for {timeout:g} s. Raise max_wait, or start again."
+        )
 
     def _forget(self, order: Mapping[int, str], holder: int | None) -> None:
         """Drop a connection with answers under way that nobody waits for any more."""

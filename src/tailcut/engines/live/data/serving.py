@@ -14,7 +14,7 @@ from typing import final
 import zmq
 
 from tailcut.engines.live.data.log import UpdateLog
-from tailcut.engines.live.messages import NotYet, Pull
+from tailcut.engines.live.messages import Copy, NotYet, Pull
 from tailcut.engines.live.wire import BETWEEN_WORKERS, WireError, encode
 from tailcut.errors import InputError
 from tailcut.types import Seconds
@@ -36,7 +36,7 @@ class _Kept:
 
 
 class UpdateServer:
-    """Answers `Pull` with the update, or with `NotYet`.
+    """Answers `Pull` with the update, `Copy` with the state that is offered, or either with `NotYet`.
 
     Who asks for an update still to come is answered when it is logged, or with `NotYet` after `keep` seconds.
     The history behind a log does not change, so requests are answered whatever their term and epoch.
@@ -50,6 +50,7 @@ class UpdateServer:
     def __init__(self, log: UpdateLog, host: str = "127.0.0.1", keep: Seconds = 0.5) -> None:
         self._log, self._keep = log, keep
         self._kept: list[_Kept] = []
+        self._offered: tuple[int, list[bytes | memoryview]] | None = None
         self._context = zmq.Context(1)
         self._router = self._context.socket(zmq.ROUTER)
         self._router.setsockopt(zmq.MAXMSGSIZE, MOST_REQUEST)
@@ -69,6 +70,10 @@ class UpdateServer:
         self._thread = Thread(target=self._serve, name="tailcut-updates", daemon=True)
         log.listen(self._grew)
         self._thread.start()
+
+    def offer(self, version: int, frames: list[bytes | memoryview] | None) -> None:
+        """Give a state of this version to whoever asks for it, from here on; None for no longer."""
+        self._offered = None if frames is None else (version, frames)
 
     def close(self, linger: Seconds = 1.0) -> None:
         """Stop; answers under way have `linger` seconds to leave."""
@@ -128,9 +133,18 @@ class UpdateServer:
             except zmq.Again:
                 return
             asked = _request(frames)
-            if asked is not None:
+            if isinstance(asked, Copy):
+                self._give_state(who, asked)
+            elif asked is not None:
                 wait = self._keep if len(self._kept) < MOST_KEPT else 0.0
                 self._kept.append(_Kept(who, asked, monotonic() + wait))
+
+    def _give_state(self, who: bytes, asked: Copy) -> None:
+        offered = self._offered
+        if offered is not None and offered[0] == asked.version:
+            self._send([who, *offered[1]], copy=False)
+        else:
+            self._send([who, encode(NotYet(asked.term, asked.epoch, asked.version, *self._log.span))])
 
     def _answer_kept(self) -> None:
         now = monotonic()
@@ -156,7 +170,7 @@ class UpdateServer:
             self._router.send_multipart(frames, zmq.NOBLOCK, copy=copy)
 
 
-def _request(frames: list[bytes]) -> Pull | None:
+def _request(frames: list[bytes]) -> Pull | Copy | None:
     """None for what is no request: there is nobody to complain to."""
     if len(frames) != 1:
         return None
@@ -164,4 +178,4 @@ def _request(frames: list[bytes]) -> Pull | None:
         message = BETWEEN_WORKERS.read(frames[0])
     except WireError:
         return None
-    return message if isinstance(message, Pull) else None
+    return message if isinstance(message, Pull | Copy) else None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 from torch import Tensor
+
+from tailcut.errors import ParameterError
 
 
 def samples_of(batch: Any) -> int:
@@ -27,8 +29,8 @@ class Micro:
     """Micro-batches of one step.
 
     Attributes:
-        many: there are; 1 where nobody counts.
-        done: of them.
+        many: samples there are in all of them; 1 where nobody counts.
+        done: of these.
         dropped: what was computed is not wanted.
 
     Example:
@@ -41,9 +43,9 @@ class Micro:
     done: int = 0
     dropped: bool = False
 
-    def after(self, counted: bool) -> Micro:
-        """With one more done, where they are counted."""
-        return replace(self, done=min(self.done + 1, self.many)) if counted else self
+    def after(self, samples: int) -> Micro:
+        """With one of so many samples done; 0 where they are not counted."""
+        return replace(self, done=min(self.done + samples, self.many))
 
     @property
     def share(self) -> float:
@@ -53,6 +55,24 @@ class Micro:
     def of(self, samples: int) -> int:
         """The part of the samples of a mini-batch."""
         return min(samples, max(1, round(samples * self.share)))
+
+
+def sizes_of(batches: Iterable[Any]) -> list[int]:
+    """Samples of each micro-batch; where these cannot be looked at without taking them, each counts the same.
+
+    Example:
+        >>> import torch
+        >>> sizes_of(torch.zeros(10, 2).chunk(3))
+        [4, 4, 2]
+    """
+    if isinstance(batches, Sequence):
+        return [samples_of(each) for each in batches]
+    try:
+        return [1] * len(batches)  # type: ignore[arg-type]
+    except TypeError:
+        raise ParameterError(
+            "With partial=True it must be known how many micro-batches there are. Give a list of them."
+        ) from None
 
 
 def _first(batch: Any) -> Tensor | None:

@@ -29,11 +29,14 @@ from tailcut.engines.live.messages import (
     Stop,
 )
 from tailcut.engines.live.worker.inbox import Inbox, RunError
+from tailcut.engines.live.worker.joining import Own, copy_state, state_to_offer
 from tailcut.engines.live.worker.link import Link
 from tailcut.engines.live.worker.outcome import Outcome
 from tailcut.engines.live.worker.replica import Replica
 from tailcut.types import Seconds, WorkerId
 
+SILENCE: Seconds = 1.5
+"""Of another worker in a reduction, after which that is given up: sooner than the controller expels who is in it."""
 COMPARE_EVERY = 100
 """Updates after which those who made one also tell a digest of their parameters."""
 
@@ -48,6 +51,7 @@ class Parts:
     flat: FlatBuffer
     log: UpdateLog
     puller: Puller
+    offer: Callable[[int, list[bytes | memoryview] | None], None] = lambda version, frames: None
 
 
 class Member:
@@ -77,8 +81,9 @@ class Member:
     ) -> None:
         self.worker, self.over = hello.worker, False
         self._link, self._replica, self._flat = parts.link, parts.replica, parts.flat
-        self._log, self._puller = parts.log, parts.puller
+        self._log, self._puller, self._offer = parts.log, parts.puller, parts.offer
         self._max_wait, self._total, self._clock = max_wait, total, clock
+        self._own = Own(parts.replica, parts.flat, parts.log)
         self._inbox = Inbox(parts.link, max_wait, clock)
         self._closed: dict[int, Close] = {}
         self._members: tuple[WorkerId, ...] = ()
@@ -89,6 +94,8 @@ class Member:
         self._brought: tuple[int, float, Seconds, bool] | None = None
         self._link.send(hello)
         self._enter(self._welcome())
+        while not self._joined():
+            self._enter(self._welcome())
         self._since = clock()
 
     @property
@@ -156,6 +163,11 @@ class Member:
 
     def _welcome(self) -> New:
         message = self._inbox.next()
+        while isinstance(message, Stop | Close | Limit):
+            # Of an epoch that this worker never came to take part in.
+            message = self._inbox.next()
+        if isinstance(message, Over):
+            raise RunError(f"The run has ended, at version {message.version}, before this worker could join.")
         if not isinstance(message, New):
             raise RunError(
                 f"The controller answered Hello with {type(message).__name__}. Start all workers again."
@@ -217,13 +229,32 @@ class Member:
         self._addresses = dict(zip(new.members, new.addresses, strict=True))
         self._group = None
         self._group = self._mesh(new.epoch, new.members.index(self.worker), len(new.members))
+        offers = bool(new.joiners) and new.holder == self.worker
+        self._offer(new.base, state_to_offer(self._own) if offers else None)
+
+    def _joined(self) -> bool:
+        """Copy the state that a worker which joins does not have; False where the epoch was over before."""
+        new = self._new
+        if self.worker not in new.joiners:
+            return True
+        address = self._addresses[new.holder]
+        if not copy_state(self._own, new, self._puller, address, self._max_wait, self._is_called):
+            return False
+        self._link.send(Applied(*self._here, self._log.chain))
+        return True
 
     def _goes_on(self, new: New) -> bool:
-        """Enter a new epoch; whether this worker's gradient counts there, and waits in it."""
+        """Enter a new epoch; whether this worker goes on waiting in it."""
         self._enter(new)
-        before = self.version
+        if self.worker in new.joiners:
+            # What it has copied before nobody knew of, so it may be of no use any more.
+            self._brought = None
+            return not self._joined()
         self._catch_up(new.base)
-        if self.version != before or self._brought is None:
+        if self.version < new.base:
+            # It is over already.
+            return True
+        if self._brought is None:
             return False
         self._link.send(Arrived(*self._here, *self._brought))
         return True
@@ -238,7 +269,7 @@ class Member:
         me = self._new.members.index(self.worker)
         try:
             assert self._group is not None
-            reduce(self._group, me, places, self._flat.source, reduced, close.version)
+            reduce(self._group, me, places, self._flat.source, reduced, close.version, SILENCE)
         except ReduceError:
             # Whoever else is in it learns of this when the group is gone. The gradient is as it was.
             self._group = None
@@ -275,6 +306,7 @@ class Member:
             self._flat.unpack(update.flat, update.samples)
             self._replica.apply(update.scale)
             self._log.append(update)
+            self._brought = None
             self._members = update.accepted
 
     def _told(self, before: int, waited: Seconds, late: Seconds, accepted: bool) -> Outcome:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from tailcut.engines.live.worker.batches import Micro, samples_of
+from tailcut.engines.live.worker.batches import Micro, samples_of, sizes_of
 from tailcut.engines.live.worker.checks import check_net, check_samples, check_settings
 from tailcut.engines.live.worker.inbox import RunError
 from tailcut.engines.live.worker.outcome import Outcome
@@ -86,6 +86,8 @@ class Optimizer(torch.optim.Optimizer):
         ask = Start(policy, rate, late, total, max_wait, *folders)
         self._session = Session(replica, ask, f"clip_norm={clip_norm}", log_bytes)
         self._member = self._session.member
+        # Who joins a run that is under way has loaded a state.
+        self.param_groups, self.state = optimiser.param_groups, optimiser.state
 
     @property
     def worker(self) -> int:
@@ -156,7 +158,8 @@ class Optimizer(torch.optim.Optimizer):
             partial: also stop where the policy sets a limit to computing (`drop-compute`), and hand in what was
                 computed until then, weighted by its samples. Batches then have a length, and at least one comes.
         """
-        self._micro = Micro(many=_length(batches) if partial else 1)
+        sizes = sizes_of(batches) if partial else []
+        self._micro = Micro(many=max(1, sum(sizes)))
         for number, batch in enumerate(batches):
             # The first always comes: GradScaler cannot step without a loss that it has scaled.
             if number and self._member.may_stop:
@@ -165,7 +168,7 @@ class Optimizer(torch.optim.Optimizer):
             if partial and self._micro.done and self._member.time_left <= 0:
                 return
             yield batch
-            self._micro = self._micro.after(partial)
+            self._micro = self._micro.after(sizes[number] if partial else 0)
 
     def every(self, k: int) -> bool:
         """Whether k divides the version: there all workers meet, so collectives of the script's own match up.
@@ -224,12 +227,3 @@ class Optimizer(torch.optim.Optimizer):
                     if parameter.grad is not None:
                         parameter.grad.div_(scale)
         return True
-
-
-def _length(batches: Iterable[object]) -> int:
-    try:
-        return max(1, len(batches))  # type: ignore[arg-type]
-    except TypeError:
-        raise ParameterError(
-            "With partial=True it must be known how many micro-batches there are. Give a list of them."
-        ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,12 @@ class Scheduler(Protocol):
 
     def step(self) -> None:
         """One update was made."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it goes by."""
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go by that."""
 
 
 def digest(tensors: Iterable[Tensor]) -> bytes:
@@ -62,6 +68,20 @@ class Replica:
     def digest(self) -> bytes:
         """Of the parameters: equal nets have equal ones."""
         return digest(self._parameters)
+
+    def state(self) -> dict[str, Any]:
+        """All that makes a copy equal to this one, and go on alike."""
+        scheduler = None if self._scheduler is None else self._scheduler.state_dict()
+        parts = (self.module.state_dict(), self.optimiser.state_dict(), scheduler)
+        return {"version": self.version, "net": dict(parts[0]), "optimiser": parts[1], "scheduler": parts[2]}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Be equal to the copy whose state this is."""
+        self.module.load_state_dict(state["net"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        if self._scheduler is not None:
+            self._scheduler.load_state_dict(state["scheduler"])
+        self.version = state["version"]
 
     def apply(self, scale: float) -> None:
         """Make one update with the mean gradient that is in the parameters' `grad`.

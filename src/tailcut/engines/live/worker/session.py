@@ -49,7 +49,7 @@ class Session:
         self._link = Link(self._start.controller)
         layout = self._flat.layout
         self._puller = Puller(layout.length, layout.dtype)
-        parts = Parts(self._link, replica, self._flat, self._log, self._puller)
+        parts = Parts(self._link, replica, self._flat, self._log, self._puller, self._server.offer)
         atexit.register(self._at_exit)
         try:
             self.member = Member(parts, self._hello(replica, settings), self._mesh, ask.max_wait, ask.total)

@@ -1,0 +1,99 @@
+"""The course of a run: gradients come, versions are made, workers leave, until it is over."""
+
+from __future__ import annotations
+
+from typing import final
+
+from tailcut import events
+from tailcut.engines.live.controller.orders import Answers, Orders, lost
+from tailcut.engines.live.controller.places import Places
+from tailcut.engines.live.messages import Applied, Arrived, Bye, Over, Scatter
+from tailcut.types import Seconds
+
+
+@final
+class Course:
+    """Where a run is.
+
+    Args:
+        orders: the rounds.
+        places: what every worker does.
+        total: version at which the run ends; None for when all workers have left.
+        min_workers: the run ends when fewer are left.
+
+    Attributes:
+        version: of the newest parameters.
+        all_left: whether nobody is there any more.
+    """
+
+    def __init__(self, orders: Orders, places: Places, total: int | None, min_workers: int) -> None:
+        self.version, self.all_left = 0, False
+        self._orders, self._places = orders, places
+        self._total, self._min = total, min_workers
+        self._why: str | None = None
+
+    @property
+    def why(self) -> str | None:
+        """Why it cannot go on, as a sentence; None as long as it can."""
+        return self._why or self._orders.why
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether too few are left, and nobody was told so."""
+        return len(self._places.there) < self._min and not self._orders.ended
+
+    def begin(self, base: int, now: Seconds) -> Answers:
+        """An epoch begins, of those who are there, at a version that one of them has."""
+        self.version = base
+        nodes = {worker: self._places[worker].hello.node for worker in self._places.there}
+        self._orders.enlist(nodes, base, now)
+        return self._go_on(now)
+
+    def arrived(self, message: Arrived, now: Seconds) -> Answers:
+        """A worker has come with its gradient."""
+        return self._orders.arrived(message, now)
+
+    def reported(self, message: Applied) -> bool:
+        """A worker has made an update; whether it is the first to say so, and it is the one that was asked for."""
+        self._why = self._why or self._orders.reports.drift(message)
+        if self._why is not None:
+            return False
+        self._places[message.worker].made(message.version)
+        if not self._orders.reports.take(message):
+            return False
+        self._orders.made()
+        self.version = message.version
+        return True
+
+    def applied(self, message: Applied, now: Seconds) -> Answers:
+        """A worker has made an update: the next round opens, unless the run is over."""
+        return self._go_on(now, message.scatter) if self.reported(message) else []
+
+    def left(self, message: Bye, now: Seconds) -> Answers:
+        """A worker has left its loop."""
+        self._places.leave(message.worker, message.version)
+        answers = self._orders.tell(events.Left(now, message.worker))
+        never_made = self._orders.reports.leave(message.worker)
+        if not self._places.there:
+            return self.leave_nobody()
+        if never_made is not None:
+            self._why = self._why or lost(never_made)
+        return [*answers, *self.end()] if self.is_thin else answers
+
+    def end(self) -> Answers:
+        """The run is over; those who are there are told."""
+        self._orders.ended = True
+        over = Over(self._orders.term, self._orders.epoch, self.version)
+        return [(worker, over) for worker in self._places.there]
+
+    def leave_nobody(self) -> Answers:
+        """The last one is gone."""
+        self.all_left = self._orders.ended = True
+        return []
+
+    def _go_on(self, now: Seconds, scatter: Scatter | None = None) -> Answers:
+        """Parameters are out."""
+        if self._total is not None and self.version >= self._total:
+            return self.end()
+        measured = self._orders.scale.measured(scatter)
+        return self._orders.tell(events.Applied(now, self.version, measured))

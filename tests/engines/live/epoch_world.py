@@ -1,0 +1,277 @@
+"""A world of workers that may die at any moment, around a real hub; without nets, sockets or clocks.
+
+Workers follow the protocol as the design says it, not the engine's code. A reduction ends at one worker after the
+other: between the first and the last of them anybody may die. Messages keep their order on each way, and may come at
+any time; a death is noticed at any time after it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hub_scripts import hello
+
+from tailcut.engines.live.controller.hub import SENDER, Hub
+from tailcut.engines.live.controller.orders import Answers
+from tailcut.engines.live.messages import (
+    Applied,
+    Arrived,
+    Close,
+    FromController,
+    FromWorker,
+    Go,
+    Hello,
+    New,
+    Refused,
+    State,
+    Stop,
+)
+
+Entry = tuple[int, int, tuple[int, ...]]
+"""One update of a log: epoch, version, accepted."""
+
+
+@dataclass
+class Reduction:
+    """One attempt to make an update.
+
+    Attributes:
+        close: what it is for.
+        joined: who has contributed.
+        left: who is out of it, completed or not.
+    """
+
+    close: Close
+    joined: set[int] = field(default_factory=set)
+    left: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Worker:
+    """One worker.
+
+    Attributes:
+        log: updates that it has applied.
+        in_step: whether it waits, with a gradient of its version.
+        inside: the reduction that it is in.
+        goes_to: version that it pulls up to; None where it does not.
+        copies: the epoch that it joins by copying a state; None where it does not.
+        members: of its epoch: whom it pulls from.
+        out: whether it was refused.
+    """
+
+    number: int
+    alive: bool = True
+    out: bool = False
+    epoch: int = 0
+    log: list[Entry] = field(default_factory=list)
+    in_step: bool = False
+    inside: Reduction | None = None
+    goes_to: int | None = None
+    copies: New | None = None
+    members: tuple[int, ...] = ()
+    inbox: deque[FromController] = field(default_factory=deque)
+    outbox: deque[FromWorker] = field(default_factory=deque)
+
+    @property
+    def version(self) -> int:
+        return len(self.log)
+
+    @property
+    def chain(self) -> bytes:
+        return repr(self.log).encode()
+
+
+class World:
+    """A hub and its workers.
+
+    Args:
+        hub: not begun.
+        workers: how many.
+    """
+
+    def __init__(self, hub: Hub, workers: int) -> None:
+        self.hub, self.now = hub, 0.0
+        self.workers = [Worker(number) for number in range(workers)]
+        self._reductions: dict[tuple[int, int], Reduction] = {}
+        self._unnoticed: list[int] = []
+        self._processes = 1000
+        for number in range(workers):
+            self._send(self.hub.handle(hello(number, workers), 0.0))
+
+    # -- what can happen ----------------------------------------------------------------------------------------
+
+    def possible(self, deaths: bool) -> Iterator[tuple[str, int]]:
+        """Everything that can happen next; nothing when the run is over."""
+        if self.hub.over:
+            return
+        for worker in self.workers:
+            if worker.outbox:
+                yield "hear", worker.number
+            if worker.number in self.hub.places.lost and (worker.out or not worker.alive):
+                yield "restart", worker.number
+            if not worker.alive or worker.out:
+                continue
+            yield from ((what, worker.number) for what in self._of(worker))
+            if deaths and any(self._has_state(other) for other in self.workers if other is not worker):
+                yield "kill", worker.number
+        # A Hello is read before the end of whoever has said it is noticed.
+        for number in self._unnoticed:
+            if not any(isinstance(message, Hello) for message in self.workers[number].outbox):
+                yield "notice", number
+        if self.hub.wake_at is not None:
+            yield "tick", -1
+
+    def _of(self, worker: Worker) -> Iterator[str]:
+        if worker.epoch == 0:
+            return
+        if worker.copies is not None:
+            holder = self.workers[worker.copies.holder]
+            if holder.alive and not holder.out and holder.epoch == worker.copies.epoch:
+                yield "copy"
+            elif self._is_called(worker):
+                yield "read"
+        elif not worker.in_step:
+            yield "arrive"
+        elif worker.inside is not None:
+            accepted = set(worker.inside.close.accepted)
+            if worker.inside.joined == accepted:
+                yield "complete"
+            if any(not self.workers[other].alive for other in accepted) or worker.inside.left:
+                yield "fail"
+        elif worker.goes_to is not None and self._holder(worker) is not None:
+            yield "pull"
+        elif worker.inbox and (worker.goes_to is None or self._is_called(worker)):
+            yield "read"
+
+    def do(self, what: str, number: int) -> None:
+        """Let it happen."""
+        self.now += 0.001
+        match what:
+            case "tick":
+                assert self.hub.wake_at is not None
+                self.now = max(self.now, self.hub.wake_at)
+                self._send(self.hub.tick(self.now))
+            case "notice":
+                self._unnoticed.remove(number)
+                self._send(self.hub.lost(number, self.now))
+            case "hear":
+                self._send(self.hub.handle(self.workers[number].outbox.popleft(), self.now), number)
+            case _:
+                getattr(self, f"_{what}")(self.workers[number])
+        self._send(self.hub.think())
+
+    # -- what workers do ----------------------------------------------------------------------------------------
+
+    def _kill(self, worker: Worker) -> None:
+        worker.alive = False
+        worker.inbox.clear()
+        self._unnoticed.append(worker.number)
+
+    def _restart(self, worker: Worker) -> None:
+        self._processes += 1
+        again = self.workers[worker.number] = Worker(worker.number)
+        again.outbox.append(hello(worker.number, len(self.workers), process=self._processes))
+
+    def _copy(self, worker: Worker) -> None:
+        assert worker.copies is not None
+        worker.log = self.workers[worker.copies.holder].log[: worker.copies.base]
+        worker.copies = None
+        worker.outbox.append(Applied(1, worker.epoch, worker.number, worker.version, worker.chain))
+
+    def _arrive(self, worker: Worker) -> None:
+        worker.in_step = True
+        self._say_arrived(worker)
+
+    def _say_arrived(self, worker: Worker) -> None:
+        worker.outbox.append(Arrived(1, worker.epoch, worker.number, worker.version, 8, 1.0, 1.0, True))
+
+    def _read(self, worker: Worker) -> None:
+        message = worker.inbox.popleft()
+        match message:
+            case Refused():
+                worker.out = True
+            case Stop():
+                worker.goes_to = None
+                self._say_state(worker)
+            case New():
+                self._enter(worker, message)
+            case Close() if message.version == worker.version and worker.number in message.accepted:
+                key = (message.epoch, message.version)
+                worker.inside = self._reductions.setdefault(key, Reduction(message))
+                worker.inside.joined.add(worker.number)
+            case Go():
+                self._go_to(worker, message.version)
+
+    def _say_state(self, worker: Worker) -> None:
+        worker.outbox.append(State(1, worker.epoch, worker.number, worker.version, worker.chain))
+
+    def _enter(self, worker: Worker, new: New) -> None:
+        worker.epoch, worker.goes_to, worker.members = new.epoch, None, new.members
+        worker.copies = new if worker.number in new.joiners else None
+        if worker.copies is not None:
+            # Also one that has copied a state before, of which nobody knew.
+            worker.log, worker.in_step = [], False
+        elif worker.version < new.base:
+            self._go_to(worker, new.base)
+        elif worker.in_step:
+            assert worker.version == new.base, "nobody has more than the base"
+            self._say_arrived(worker)
+
+    def _go_to(self, worker: Worker, version: int) -> None:
+        if worker.version < version:
+            worker.goes_to = version
+        else:
+            worker.in_step = False
+
+    def _pull(self, worker: Worker) -> None:
+        holder, goes_to = self._holder(worker), worker.goes_to
+        assert holder is not None
+        assert goes_to is not None
+        worker.log = holder.log[:goes_to]
+        worker.goes_to, worker.in_step = None, False
+
+    def _complete(self, worker: Worker) -> None:
+        assert worker.inside is not None
+        close = worker.inside.close
+        worker.inside.left.add(worker.number)
+        worker.inside, worker.in_step = None, False
+        worker.log = [*worker.log, (close.epoch, close.version, close.accepted)]
+        worker.outbox.append(Applied(1, worker.epoch, worker.number, worker.version, worker.chain))
+
+    def _fail(self, worker: Worker) -> None:
+        assert worker.inside is not None
+        worker.inside.left.add(worker.number)
+        worker.inside = None
+        self._say_state(worker)
+
+    # -- small things -------------------------------------------------------------------------------------------
+
+    def _has_state(self, worker: Worker) -> bool:
+        return worker.alive and not worker.out and worker.epoch > 0 and worker.copies is None
+
+    def _is_called(self, worker: Worker) -> bool:
+        return any(isinstance(message, New | Stop | Refused) for message in worker.inbox)
+
+    def _holder(self, worker: Worker) -> Worker | None:
+        wanted = worker.goes_to or 0
+        members = (self.workers[other] for other in worker.members if other != worker.number)
+        holders = (other for other in members if other.alive and other.version >= wanted)
+        # Who has another history is passed over.
+        return next((one for one in holders if one.log[: worker.version] == worker.log), None)
+
+    @property
+    def members(self) -> list[Worker]:
+        """Who is in the run, as the hub sees it."""
+        return [self.workers[number] for number in self.hub.places.there if self.workers[number].alive]
+
+    def _send(self, answers: Answers, sender: int = SENDER) -> None:
+        for to, message in answers:
+            worker = self.workers[sender if to == SENDER else to]
+            if worker.alive:
+                worker.inbox.append(message)
+                if worker.epoch == 0 and isinstance(message, New):
+                    worker.inbox.clear()
+                    self._enter(worker, message)
