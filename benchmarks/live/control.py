@@ -1,6 +1,6 @@
 """What the controller adds to a round: clients on loopback, without nets.
 
-Up to eight arrive one after the other, as workers do, and what counts is how long the last one waits. More arrive
+Up to eight arrive a millisecond apart, as workers do, and what counts is how long the last one waits. More arrive
 all at once: the controller's whole work of a round.
 """
 
@@ -102,8 +102,8 @@ def once(sockets: list[zmq.Socket[bytes]], version: int) -> float:
     time.sleep(run_time)
     for socket, frame in zip(sockets[:-1], arrivals, strict=False):
         socket.send(frame)
-    if len(sockets) <= FEW:
-        time.sleep(0.001)
+        if len(sockets) <= FEW:
+            time.sleep(0.001)
     sent = time.perf_counter()
     sockets[-1].send(arrivals[-1])
     for socket in sockets:

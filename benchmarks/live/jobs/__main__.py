@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -30,10 +31,11 @@ def main() -> None:
     worker, workers = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     trouble = Trouble(told.unit, told.chance, told.times, told.last if worker == workers - 1 else "", worker)
     journal = told.out / "run" if told.journal else None
-    work = Work(net, torch.optim.SGD(net.parameters(), lr=0.01), told.mode, told.updates, trouble, journal)
+    inner = torch.optim.SGD(net.parameters(), lr=0.01)
+    work = Work(net, inner, told.mode, told.updates, trouble, journal, told.phases)
     with torment(trouble.kind):
         done = LOOPS.get(told.mode, with_tailcut)(work)
-    (told.out / f"{worker}.json").write_text(json.dumps({"seconds": done.seconds, "accepted": done.accepted}))
+    (told.out / f"{worker}.json").write_text(json.dumps(asdict(done)))
 
 
 def arguments() -> argparse.Namespace:
@@ -50,6 +52,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--times", type=float, default=9.0)
     parser.add_argument("--last", default="", help="how the last worker is always late")
     parser.add_argument("--journal", action="store_true")
+    parser.add_argument("--phases", action="store_true", help="time the parts of a step too")
     return parser.parse_args()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from torch._C._distributed_c10d import Store, TCPStore
 from torch.distributed.rendezvous import rendezvous
 
 import tailcut
+from benchmarks.live.jobs.phases import Phases
 from benchmarks.live.jobs.trouble import Trouble
 
 PIECES = 20
@@ -33,14 +34,16 @@ class Work:
     updates: int
     trouble: Trouble
     journal: Path | None
+    phases: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How long it took, and how many gradients of this worker were used."""
+    """How long it took, how many gradients of this worker were used, and what parts of its steps took."""
 
     seconds: float
     accepted: int
+    phases: dict[str, float] = field(default_factory=dict)
 
 
 def backward(net: nn.Module) -> None:
@@ -80,6 +83,7 @@ def with_tailcut(work: Work) -> Done:
         max_wait=LIMIT,
         journal=work.journal,
     )
+    phases = Phases(opt).seconds if work.phases else {}
     accepted, began, ended = 0, time.monotonic(), 0.0
     for _ in opt.rounds(range(1000 * work.updates)):
         opt.zero_grad()
@@ -94,7 +98,7 @@ def with_tailcut(work: Work) -> Done:
         accepted += outcome.accepted
         # As for the others: what counts is when the last update was made, not when everybody has left.
         ended = time.monotonic() if outcome.accepted else ended
-    return Done(ended - began, accepted)
+    return Done(ended - began, accepted, phases)
 
 
 def with_torchft(work: Work) -> Done:

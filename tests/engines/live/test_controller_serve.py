@@ -34,10 +34,10 @@ AT_MOST = 10_000
 class Line:
     """A worker's connection."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, linger: int = 0) -> None:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.LINGER, linger)
         self._socket.connect(address)
 
     def __enter__(self) -> Line:
@@ -173,6 +173,39 @@ def test_what_came_while_it_was_thinking_is_in_time_for_the_wake_up() -> None:
         for line in lines:
             line.close(0)
     assert [message.accepted for message in heard if isinstance(message, Close)] == [(0, 2)] * 3
+
+
+def test_whose_connection_breaks_is_spoken_of_and_the_others_go_on() -> None:
+    with running(waiting(workers=2)) as run, Line(run.address) as one:
+        one.say(hello(0, 2))
+        with Line(run.address) as two:
+            two.say(hello(1, 2))
+            two.hears(New)
+        assert one.hears(New).members == (0, 1)
+        assert one.hears(New).members == (0,)
+        one.say(arrived(0, epoch=2))
+        assert one.hears(Close).accepted == (0,)
+        one.say(bye(0, epoch=2))
+        one.hears(Free)
+        run.end()
+    (said,) = run.said
+    assert said.startswith("The process has ended of worker 1 (process 101 on here), computing at version 0")
+
+
+def test_who_says_bye_and_is_gone_at_once_has_left_in_order() -> None:
+    with running(waiting(workers=2)) as run, Line(run.address) as one:
+        one.say(hello(0, 2))
+        with Line(run.address, linger=AT_MOST) as two:
+            two.say(hello(1, 2))
+            two.hears(New)
+            two.say(bye(1))
+        one.hears(New)
+        one.say(arrived(0))
+        assert one.hears(Close).accepted == (0,)
+        one.say(bye(0))
+        one.hears(Free)
+        run.end()
+    assert run.said == []
 
 
 def test_a_run_of_no_updates_is_over_as_it_begins() -> None:

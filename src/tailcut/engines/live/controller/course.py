@@ -37,6 +37,10 @@ class Course:
         """Why it cannot go on, as a sentence; None as long as it can."""
         return self._why or self._orders.why
 
+    def fail(self, why: str) -> None:
+        """It cannot go on."""
+        self._why = self._why or why
+
     @property
     def is_thin(self) -> bool:
         """Whether too few are left, and nobody was told so."""
@@ -55,8 +59,9 @@ class Course:
 
     def reported(self, message: Applied) -> bool:
         """A worker has made an update; whether it is the first to say so, and it is the one that was asked for."""
-        self._why = self._why or self._orders.reports.drift(message)
-        if self._why is not None:
+        drift = self._orders.reports.drift(message)
+        if drift is not None:
+            self.fail(drift)
             return False
         self._places[message.worker].made(message.version)
         if not self._orders.reports.take(message):
@@ -77,7 +82,7 @@ class Course:
         if not self._places.there:
             return self.leave_nobody()
         if never_made is not None:
-            self._why = self._why or lost(never_made)
+            self.fail(lost(never_made))
         return [*answers, *self.end()] if self.is_thin else answers
 
     def end(self) -> Answers:

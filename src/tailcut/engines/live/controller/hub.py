@@ -20,11 +20,12 @@ from collections.abc import Callable
 from typing import final
 
 from tailcut import events
-from tailcut.engines.live.controller.change import NO_STATE, Change, gone
+from tailcut.engines.live.controller.change import gone
 from tailcut.engines.live.controller.checks import check_parameters, impossible
 from tailcut.engines.live.controller.course import Course
+from tailcut.engines.live.controller.epochs import Epochs
 from tailcut.engines.live.controller.orders import Answers, Orders
-from tailcut.engines.live.controller.places import NOTHING, Doing, Places
+from tailcut.engines.live.controller.places import Doing, Places
 from tailcut.engines.live.controller.roll_call import RollCall
 from tailcut.engines.live.controller.scale import Scale
 from tailcut.engines.live.controller.silence import silent, standstill, unheard
@@ -36,10 +37,8 @@ from tailcut.engines.live.messages import (
     FromWorker,
     Hello,
     Meet,
-    New,
     Refused,
     State,
-    Stop,
 )
 from tailcut.learning.rates import Fixed, RateRule
 from tailcut.round import Rounds
@@ -93,9 +92,8 @@ class Hub:
         self._orders = Orders(rounds, self.places, Scale(rate or Fixed(), workers), term)
         self._course = Course(self._orders, self.places, total, min_workers)
         self._records, self._settled = records, settled
-        self._new: New
         self._began: Seconds | None = None
-        self._epochs = Change(self.places)
+        self._epochs = Epochs(self.places, self._orders, self._course)
 
     @property
     def version(self) -> int:
@@ -115,7 +113,7 @@ class Hub:
     @property
     def wake_at(self) -> Seconds | None:
         """The clock's seconds at which to call `tick`; None for never."""
-        return self._epochs.until if self._epochs.under_way else self._orders.wake_at
+        return self._epochs.wake_at if self._epochs.is_over else self._orders.wake_at
 
     @property
     def over(self) -> bool:
@@ -139,11 +137,11 @@ class Hub:
         if place.doing is Doing.LEFT:
             return self._ignore()
         place.heard = now
-        if self._epochs.under_way:
-            return self._freed(self._heard_in_change(message, now))
+        if isinstance(message, Meet):
+            return self._meet(message)
+        if self._epochs.is_over:
+            return self._freed(self._sound(self._epochs.hear(message, now)))
         match message:
-            case Meet():
-                return self._meet(message)
             case Arrived():
                 return self._freed(self._arrived(message, now))
             case Applied():
@@ -156,7 +154,8 @@ class Hub:
                 return self._freed(self._sound(self._course.left(message, now)))
             case State():
                 place.broke_off(message.version)
-                return self._freed([] if self._orders.ended else self._change(now, is_broken=True))
+                answers = [] if self._orders.ended else self._epochs.end(now, is_broken=True)
+                return self._freed(self._sound(answers))
 
     def lost(self, worker: WorkerId, now: Seconds) -> Answers:
         """The process of a worker has ended, without a word; the others go on."""
@@ -167,19 +166,20 @@ class Hub:
         self.places.lose(worker)
         if not self.places.there:
             self._course.leave_nobody()
-        return self._freed([] if self._orders.ended else self._change(now, is_broken=reduced))
+        answers = [] if self._orders.ended else self._epochs.end(now, is_broken=reduced)
+        return self._freed(self._sound(answers))
 
     def tick(self, now: Seconds) -> Answers:
         """Time has come to `now`."""
         now = self._clock(now)
-        if self._epochs.under_way:
-            return self._freed(self._changed(now))
+        if self._epochs.is_over:
+            return self._freed(self._sound(self._epochs.look(now)))
         return self._sound(self._orders.tick(now))
 
     def think(self) -> Answers:
         """Do what nobody waits for: learn, forecast, tell of closed rounds. To be called when all answers are sent."""
         # Between two epochs there is nothing to decide: no round of the old one may close any more.
-        answers = self._sound(self._orders.think()) if not self._epochs.under_way else []
+        answers = self._sound([] if self._epochs.is_over else self._orders.think())
         for one in self._orders.take_untold():
             if isinstance(one, RoundRecord):
                 self._records(one)
@@ -223,7 +223,8 @@ class Hub:
             return self._comes_back(hello, now)
         if self.epoch > 0:
             # The same process says it twice: perhaps over a new connection, and without having got its answer.
-            return [(hello.worker, self._new)] if self.places[hello.worker].is_fresh else self._ignore()
+            is_fresh, new = self.places[hello.worker].is_fresh, self._epochs.new
+            return [(hello.worker, new)] if is_fresh and new is not None else self._ignore()
         self._roll.add(hello)
         self.places.take(hello, now)
         if self.why is not None:
@@ -231,7 +232,10 @@ class Hub:
         differs = self._roll.other_number(hello) or (self._roll.difference() if self._roll.complete else None)
         if differs is not None:
             return self.fail(differs)
-        return self._begin(now) if self._roll.complete else []
+        if not self._roll.complete:
+            return []
+        newest = self._roll.newest()
+        return self._sound(self._epochs.begin(newest.version, newest.worker, now))
 
     def _comes_back(self, hello: Hello, now: Seconds) -> Answers:
         """A worker joins, in a new epoch; whoever reduces completes that first."""
@@ -239,54 +243,7 @@ class Hub:
             return [(SENDER, self._refused(f"Worker {hello.worker} comes too late: the run is over."))]
         self._roll.add(hello)
         self.places.come_back(hello, now)
-        return self._change(now, is_broken=False)
-
-    def _begin(self, now: Seconds) -> Answers:
-        """Everybody is there and alike: the first epoch."""
-        newest = self._roll.newest()
-        return self._install(newest.version, newest.worker, now)
-
-    def _install(self, base: int, holder: WorkerId, now: Seconds) -> Answers:
-        """A new epoch of those who are there, from `base`."""
-        self._orders.renew(base)
-        hellos = [self.places[worker].hello for worker in self.places.there]
-        members, addresses = zip(*((hello.worker, hello.address) for hello in hellos), strict=True)
-        joiners = tuple(self.places.joining)
-        self._new = New(self.term, self.epoch, members, addresses, base, holder, joiners)
-        return [*((worker, self._new) for worker in members), *self._sound(self._course.begin(base, now))]
-
-    # -- from one epoch to the next -----------------------------------------------------------------------------
-
-    def _change(self, now: Seconds, is_broken: bool) -> Answers:
-        """This epoch is over: find out who goes on, from which version."""
-        self._epochs.begin(now, is_broken)
-        return self._changed(now)
-
-    def _heard_in_change(self, message: Meet | Arrived | Applied | Bye | State, now: Seconds) -> Answers:
-        if isinstance(message, Meet):
-            return self._meet(message)
-        if isinstance(message, Applied):
-            self._course.reported(message)
-            if self._course.why is not None:
-                return self.fail(self._course.why)
-        self._epochs.hear(message, now)
-        return self._changed(now)
-
-    def _changed(self, now: Seconds) -> Answers:
-        """The new epoch, as soon as it is known."""
-        found = self._epochs.settled(self.version, now)
-        if found is None:
-            stop = Stop(self.term, self.epoch)
-            return [(worker, stop) for worker in self._epochs.to_ask(self.version)]
-        answers: Answers = [(worker, self._refused(gone(worker))) for worker in found.expelled]
-        if found.holder is None:
-            return [*answers, *self._course.leave_nobody()]
-        if found.base == NOTHING:
-            return [*answers, *self.fail(NO_STATE)]
-        if self._course.is_thin:
-            self._course.version = found.base
-            return [*answers, *self._course.end()]
-        return [*answers, *self._install(found.base, found.holder, now)]
+        return self._sound(self._epochs.end(now, is_broken=False))
 
     def _meet(self, message: Meet) -> Answers:
         if message.every < 1:

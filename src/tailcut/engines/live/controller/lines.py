@@ -32,7 +32,9 @@ class Lines:
         return self._events
 
     def heard(self, worker: WorkerId, frame: zmq.Frame) -> None:
-        """A worker has said Hello in this frame. What has broken before must have been asked for before."""
+        """A worker has said Hello in this frame."""
+        # What broke before is of whoever had the same descriptor then.
+        self._look()
         try:
             descriptor = int(frame.get(zmq.SRCFD))
         except zmq.ZMQError:
@@ -45,19 +47,22 @@ class Lines:
             self._worker[descriptor] = worker
 
     def broken(self) -> list[WorkerId]:
-        """Whose connections have broken since the last time."""
+        """Whose connections have broken since the last time. What they have said before is there to be read by then."""
+        self._look()
         found, self._broken = self._broken, []
+        return found
+
+    def _look(self) -> None:
         while self._events.poll(0):
             event = recv_monitor_message(self._events)
             descriptor = int(event["value"])
             worker = self._worker.pop(descriptor, None)
             if worker is not None:
-                found.append(worker)
+                self._broken.append(worker)
             elif event["event"] == zmq.EVENT_DISCONNECTED:
                 self._gone.add(descriptor)
             else:
                 self._gone.discard(descriptor)
-        return found
 
     def close(self) -> None:
         """Watch no longer."""

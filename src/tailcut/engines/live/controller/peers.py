@@ -30,6 +30,10 @@ class Peers:
         if worker is not None:
             del self._peer[worker]
 
+    def knows(self, peer: bytes) -> bool:
+        """Whether a worker has said Hello on this connection."""
+        return peer in self._worker
+
     def of(self, worker: WorkerId) -> bytes | None:
         """The connection of a worker; None if it has none."""
         return self._peer.get(worker)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import select
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias, final
@@ -157,11 +157,11 @@ class Server:
 
     def turn(self) -> None:
         """Take in what came, then what is due, then think: nobody waits for a forecast."""
-        self._mind_lines()
         for _ in range(MOST_AT_ONCE):
-            if not (parts := self._next()):
+            if not self._take_next():
+                # Only now: whoever has said Bye before it ended has left in order.
+                self._mind_lines()
                 break
-            self._take_in(*parts)
         self.send(self._hub.tick(self._clock()))
         if not self._something_came():
             self.send(self._hub.think())
@@ -183,26 +183,32 @@ class Server:
     def _something_came(self) -> bool:
         return bool(int(self._router.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
 
-    def _next(self) -> list[zmq.Frame]:
+    def _take_next(self) -> bool:
+        """Take in the next message; whether there was one."""
         try:
-            return self._router.recv_multipart(zmq.NOBLOCK, copy=False)
+            peer = self._router.recv(zmq.NOBLOCK)
         except zmq.Again:
-            return []
+            return False
+        # Where it came from is asked once, of the first message: frames that can tell cost twice the time.
+        is_known = self._peers.knows(peer)
+        parts: list[bytes | zmq.Frame] = []
+        while self._router.getsockopt(zmq.RCVMORE):
+            parts.append(self._router.recv() if is_known else self._router.recv(copy=False))
+        self._take_in(peer, parts)
+        return True
 
-    def _take_in(self, sender: zmq.Frame, *parts: zmq.Frame) -> None:
-        peer = sender.bytes
+    def _take_in(self, peer: bytes, parts: Sequence[bytes | zmq.Frame]) -> None:
         try:
             if len(parts) != 1:
                 raise WireError(f"A message of {len(parts)} parts came; they have 1.")
-            message = FROM_WORKER.read(parts[0].bytes)
+            part = parts[0]
+            message = FROM_WORKER.read(part if isinstance(part, bytes) else part.bytes)
         except WireError:
             self.malformed += 1
             return
-        if isinstance(message, Hello):
-            self._mind_lines()
         self.send(self._answers(peer, message), peer)
-        if isinstance(message, Hello) and self._peers.of(message.worker) == peer:
-            self._lines.heard(message.worker, parts[0])
+        if isinstance(message, Hello) and isinstance(part, zmq.Frame) and self._peers.knows(peer):
+            self._lines.heard(message.worker, part)
 
     def _mind_lines(self) -> None:
         """Who has ended without a word is not waited for."""

@@ -1,0 +1,85 @@
+"""Epochs: who takes part together, from which version on; and what workers are told on the way from one to the next."""
+
+from __future__ import annotations
+
+from typing import final
+
+from tailcut.engines.live.controller.change import NO_STATE, Change, gone
+from tailcut.engines.live.controller.course import Course
+from tailcut.engines.live.controller.orders import Answers, Orders
+from tailcut.engines.live.controller.places import NOTHING, Places
+from tailcut.engines.live.messages import Applied, Arrived, Bye, New, Refused, State, Stop
+from tailcut.types import Seconds, WorkerId
+
+
+@final
+class Epochs:
+    """The epoch that is, or the change to the next one.
+
+    Args:
+        places: what every worker does.
+        orders: the rounds; they begin anew in every epoch.
+        course: of the run.
+
+    Attributes:
+        new: what the members of the last epoch were told; None before the first.
+    """
+
+    def __init__(self, places: Places, orders: Orders, course: Course) -> None:
+        self.new: New | None = None
+        self._places, self._orders, self._course = places, orders, course
+        self._change = Change(places)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last one is, and the next has not begun."""
+        return self._change.under_way
+
+    @property
+    def wake_at(self) -> Seconds | None:
+        """The clock's seconds at which to call `look`, where one is over; None for never."""
+        return self._change.until
+
+    def begin(self, base: int, holder: WorkerId, now: Seconds) -> Answers:
+        """One of those who are there, from a version that one of them has."""
+        self._orders.renew(base)
+        hellos = [self._places[worker].hello for worker in self._places.there]
+        members, addresses = zip(*((hello.worker, hello.address) for hello in hellos), strict=True)
+        where = (self._orders.term, self._orders.epoch)
+        self.new = New(*where, members, addresses, base, holder, tuple(self._places.joining))
+        return [*((worker, self.new) for worker in members), *self._course.begin(base, now)]
+
+    def end(self, now: Seconds, is_broken: bool) -> Answers:
+        """This one is over: find out who goes on, from which version.
+
+        Args:
+            now: the clock's seconds.
+            is_broken: whether a reduction cannot end.
+        """
+        self._change.begin(now, is_broken)
+        return self.look(now)
+
+    def hear(self, message: Arrived | Applied | State | Bye, now: Seconds) -> Answers:
+        """Something was said while one is over."""
+        if isinstance(message, Applied):
+            self._course.reported(message)
+        self._change.hear(message, now)
+        return self.look(now)
+
+    def look(self, now: Seconds) -> Answers:
+        """The next one, as soon as it is known."""
+        term, epoch = self._orders.term, self._orders.epoch
+        found = self._change.settled(self._course.version, now)
+        if found is None:
+            stop = Stop(term, epoch)
+            return [(worker, stop) for worker in self._change.to_ask(self._course.version)]
+        answers: Answers = [(worker, Refused(term, epoch, gone(worker))) for worker in found.expelled]
+        if found.holder is None:
+            return [*answers, *self._course.leave_nobody()]
+        if found.base == NOTHING:
+            self._course.fail(NO_STATE)
+            return answers
+        if self._course.is_thin:
+            self._course.version = found.base
+            return [*answers, *self._course.end()]
+        return [*answers, *self.begin(found.base, found.holder, now)]
