@@ -13,7 +13,7 @@ help:
 	@echo "make test   lint, types, import directions and all tests"
 	@echo "make bench  speed and quality claims, side by side in one run"
 	@echo "make bench-forecast  what bayes claims: shares, censoring, drift, membership, cost, coverage (25 minutes on two idle cores)"
-	@echo "make bench-live  live training against DDP and torchft, stragglers of every kind, the controller (25 minutes on two idle cores)"
+	@echo "make bench-live  live training against DDP and torchft, stragglers of every kind, the controller (half an hour on two idle cores)"
 	@echo "make lint   lint, types and import directions only"
 	@echo "make setup  the environment in $(VENV), which the others make themselves"
 
@@ -51,7 +51,7 @@ bench: $(READY)
 bench-forecast: $(READY)
 	$(BIN)/python -m benchmarks.forecast
 
-# Against DDP and torchft, which is installed for this alone and beside the environment; 25 minutes on two idle cores.
+# Against DDP and torchft, which is installed for this alone and beside the environment; half an hour on two idle cores.
 bench-live: $(READY) $(VENV)/rivals/torchft
 	$(BIN)/python -m benchmarks.live
 

@@ -1,7 +1,8 @@
 """What the controller adds to a round: clients on loopback, without nets.
 
 Up to eight arrive a millisecond apart, as workers do, and what counts is how long the last one waits. More arrive
-all at once: the controller's whole work of a round.
+all at once: the controller's whole work of a round. All get the same Close, which is read once here: on their own
+machines, workers would read it at the same time.
 """
 
 from __future__ import annotations
@@ -106,17 +107,24 @@ def once(sockets: list[zmq.Socket[bytes]], version: int) -> float:
             time.sleep(0.001)
     sent = time.perf_counter()
     sockets[-1].send(arrivals[-1])
+    heard = b""
     for socket in sockets:
-        _until_closed(socket, version)
+        heard = _until_closed(socket, version, heard)
     seconds = time.perf_counter() - sent
     for socket, frame in zip(sockets, applied, strict=True):
         socket.send(frame)
     return seconds
 
 
-def _until_closed(socket: zmq.Socket[bytes], version: int) -> None:
-    """Other messages come too, where a policy closes without some."""
+def _until_closed(socket: zmq.Socket[bytes], version: int, heard: bytes) -> bytes:
+    """The frame of the Close; `heard` is what the client before this one got, and is not read again.
+
+    Other messages come too, where a policy closes without some.
+    """
     while True:
-        message = FROM_CONTROLLER.read(socket.recv())
+        frame = socket.recv()
+        if frame == heard:
+            return frame
+        message = FROM_CONTROLLER.read(frame)
         if isinstance(message, Close) and message.version == version:
-            return
+            return frame

@@ -98,7 +98,7 @@ def with_tailcut(work: Work) -> Done:
         accepted += outcome.accepted
         # As for the others: what counts is when the last update was made, not when everybody has left.
         ended = time.monotonic() if outcome.accepted else ended
-    return Done(ended - began, accepted, phases)
+    return Done(ended - began, accepted, dict(phases))
 
 
 def with_torchft(work: Work) -> Done:
