@@ -269,3 +269,26 @@ def test_nothing_is_left_behind() -> None:
         once()
     assert threading.active_count() == threads
     assert open_files() == files
+
+
+def test_updates_that_come_before_their_turn_are_kept() -> None:
+    """Asked for again they would cost a wait each."""
+    first, second = history(2)
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as holder:
+        holder.bind("tcp://127.0.0.1:*")
+
+        def answers() -> None:
+            who, _ = holder.recv_multipart()
+            for update in (second, first):
+                holder.send_multipart([who, update.head, bytes(update.raw)])
+
+        thread = threading.Thread(target=answers)
+        thread.start()
+        with puller() as client:
+            found = client.pull(wanted(0, 2), {0: holder.getsockopt_string(zmq.LAST_ENDPOINT)}, timeout=20.0)
+            assert [each.version for each in found] == [0, 1]
+        thread.join()
+        # It was asked for ahead, and not again.
+        assert not holder.poll(0) or len(holder.recv_multipart()) == 2
+        assert not holder.poll(0)
+        holder.close(0)

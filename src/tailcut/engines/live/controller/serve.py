@@ -26,6 +26,7 @@ LINGER_MS = 2000
 """How long a controller that ends goes on sending what it said last."""
 LOOK_UP = 0.1
 """Seconds after which it looks up from waiting, to see whether it is to stop."""
+STOPPED = "The controller was stopped, or worker 0, which had started it, has ended. Start the run again."
 MOST_AT_ONCE = 1024
 """Messages taken in before it looks at the clock again."""
 
@@ -79,17 +80,15 @@ def serve(
     with _listening(address) as router:
         ready(router.getsockopt_string(zmq.LAST_ENDPOINT))
         server = Server(hub, router, max_wait, say, clock, look)
-        while not (hub.over or server.given_up):
-            if stop():
-                server.send(
-                    hub.fail(
-                        "The controller was stopped, or worker 0, which had started it, has ended. Start the run again."
-                    )
-                )
-                break
-            server.turn()
-        server.finish()
-        server.close()
+        try:
+            while not (hub.over or server.given_up):
+                if stop():
+                    server.send(hub.fail(STOPPED))
+                    break
+                server.turn()
+            server.finish()
+        finally:
+            server.close()
         return Served(hub.version, hub.why, server.malformed, hub.ignored)
 
 

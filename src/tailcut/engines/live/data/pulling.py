@@ -65,6 +65,8 @@ class Puller:
         self._most_bytes = max(MOST_HEAD, length * dtype.itemsize)
         self._context = zmq.Context(1)
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
+        # Updates that came before their turn, by holder and version.
+        self._early: dict[tuple[str, int], Update] = {}
 
     def pull(
         self,
@@ -85,6 +87,7 @@ class Puller:
             PullError: if no holder has one of them, or none answers in time.
         """
         chain, order = wanted.chain, dict(holders)
+        self._early.clear()
         ahead = _Ahead()
         for version in wanted.versions:
             asked = Pull(wanted.term, wanted.epoch, version)
@@ -195,12 +198,17 @@ class Puller:
         return True
 
     def _answer(self, address: str, version: int, until: Seconds) -> Update | NotYet | None:
-        """What a holder answers about a version; answers to older requests are passed over."""
+        """What a holder answers about a version; answers to older requests are passed over, later updates are kept."""
+        early = self._early.pop((address, version), None)
+        if early is not None:
+            return early
         connection = self._connection(address)
         while connection.poll(_milliseconds(until - monotonic())):
             found = self._read(connection.recv_multipart(copy=False))
             if found.version == version:
                 return found
+            if isinstance(found, Update) and found.version > version:
+                self._early[address, found.version] = found
         return None
 
     def _read(self, frames: Sequence[zmq.Frame]) -> Update | NotYet:

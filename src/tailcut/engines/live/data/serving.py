@@ -147,15 +147,14 @@ class UpdateServer:
             self._send([who, encode(NotYet(asked.term, asked.epoch, asked.version, *self._log.span))])
 
     def _answer_kept(self) -> None:
-        now = monotonic()
-        self._kept = [each for each in self._kept if not self._answered(each, now)]
+        # Once for all: the log may grow meanwhile, and a later update must not overtake an earlier one.
+        now, newest = monotonic(), self._log.span[1]
+        self._kept = [each for each in self._kept if not self._answered(each, now, newest)]
 
-    def _answered(self, kept: _Kept, now: Seconds) -> bool:
+    def _answered(self, kept: _Kept, now: Seconds, newest: int) -> bool:
         asked = kept.asked
-        to_come = (
-            asked.version > self._log.span[1]
-        )  # before the update is looked for: the log may grow in between
-        update = self._log.get(asked.version)
+        to_come = asked.version > newest
+        update = None if to_come else self._log.get(asked.version)
         if update is not None:
             # Without a copy: one of a large vector would hold the interpreter lock while the worker computes.
             self._send([kept.who, update.head, update.raw], copy=False)
