@@ -1,6 +1,7 @@
 """Plain DistributedDataParallel, which waits for the slowest: `tailcut launch -n 4 examples/live/plain_ddp.py`."""
 
 import argparse
+import gc
 
 import torch
 import torch.distributed as dist
@@ -33,5 +34,6 @@ for inputs, labels in DataLoader(data, batch_size=32, sampler=sampler):
 if dist.get_rank() == 0:
     print(f"loss {loss.item():.3f} after {told.updates} updates")
 dist.barrier()
-del net  # before the group: the last to hold it, DDP can hang when it lets it go
+del net, loss
+gc.collect()  # DDP must not be the last to hold the group: it can hang when it lets it go
 dist.destroy_process_group()

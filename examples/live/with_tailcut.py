@@ -1,6 +1,7 @@
 """The script of plain_ddp.py, but not waiting for the slowest: `tailcut launch -n 4 examples/live/with_tailcut.py`."""
 
 import argparse
+import gc
 
 import torch
 import torch.distributed as dist
@@ -34,5 +35,6 @@ for inputs, labels in opt.rounds(DataLoader(data, batch_size=32, sampler=sampler
 if dist.get_rank() == 0:
     print(f"loss {loss.item():.3f} after {told.updates} updates")
 dist.barrier()
-del net  # before the group: the last to hold it, DDP can hang when it lets it go
+del net, loss
+gc.collect()  # DDP must not be the last to hold the group: it can hang when it lets it go
 dist.destroy_process_group()

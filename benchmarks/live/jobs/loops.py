@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -67,6 +68,7 @@ def with_ddp(work: Work) -> Done:
     # DDP's wrapper must not be the last to hold the group: torch joins the group's threads under Python's lock then,
     # which one of them may be waiting for.
     del wrapped
+    gc.collect()
     dist.destroy_process_group()
     return Done(seconds, work.updates)
 
