@@ -42,6 +42,11 @@ def test_who_is_killed_is_not_waited_for_and_ends_nobody_else() -> None:
     assert launch(["-c", "import os; os.kill(os.getpid(), 9)"], 2) == -9
 
 
+def test_who_crashes_has_failed_and_ends_the_others() -> None:
+    crashes = "import os, time; os.environ['RANK'] == '1' and os.abort(); time.sleep(60)"
+    assert launch(["-c", crashes], 2, tell=lambda line: None) == -signal.SIGABRT
+
+
 def test_nobody_is_no_run() -> None:
     with pytest.raises(ParameterError, match="at least 1 worker"):
         launch(["-c", ""], 0)

@@ -20,6 +20,7 @@ PATIENCE: Seconds = 5.0
 """For processes that were asked to end, before they are made to."""
 PAUSE: Seconds = 0.5
 """Before a process is started again for the first time."""
+CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 LOOK: Seconds = 0.05
 """Between two looks at the processes."""
 
@@ -113,6 +114,16 @@ def environment(worker: int, workers: int, port: int) -> dict[str, str]:
     return {"OMP_NUM_THREADS": "1"} | os.environ | told
 
 
+def was_killed(code: int) -> bool:
+    """Whether a process was ended from outside. One that crashes has failed, though a signal ends it too.
+
+    Example:
+        >>> was_killed(-signal.SIGKILL), was_killed(-signal.SIGSEGV), was_killed(1), was_killed(0)
+        (True, False, False, False)
+    """
+    return code < 0 and -code not in CRASHES
+
+
 @final
 class _Restarts:
     """Processes that are started again.
@@ -133,7 +144,8 @@ class _Restarts:
             return
         for worker, process in enumerate(running):
             times = self._times.get(worker, 0)
-            if worker == 0 or process.poll() is None or process.returncode >= 0 or times >= self._most:
+            code = process.poll()
+            if worker == 0 or code is None or not was_killed(code) or times >= self._most:
                 continue
             if now >= self._due.setdefault(worker, now + PAUSE * 2**times):
                 self._times[worker] = times + 1
@@ -148,12 +160,11 @@ def _watched(
         meanwhile()
         restarts.look(running, time.monotonic())
         codes = [process.poll() for process in running]
-        # A process that was ended by a signal has a code below 0.
-        failed, killed = ([code for code in codes if code and (code > 0) is own] for own in (True, False))
+        failed = [code for code in codes if code and not was_killed(code)]
         if failed:
             return failed[0]
         if None not in codes:
-            return killed[0] if len(killed) == len(codes) else 0
+            return next((code for code in codes if code), 0) if all(codes) else 0
         time.sleep(LOOK)
 
 
