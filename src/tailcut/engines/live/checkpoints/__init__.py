@@ -1,0 +1,13 @@
+"""Checkpoints of live training: whole states in files, published once everybody has them; and positions in the data.
+
+Checkpoints.stage ─▶ (written in the background) ─▶ Checkpoints.confirmed ─▶ FOLDER/v00000120.safetensors ─▶ newest
+"""
+
+from tailcut.engines.live.checkpoints.loading import Checkpoint, newest
+from tailcut.engines.live.checkpoints.order import Order
+from tailcut.engines.live.checkpoints.positions import Positions
+from tailcut.engines.live.checkpoints.retaking import retaking
+from tailcut.engines.live.checkpoints.saving import Checkpoints
+from tailcut.engines.live.checkpoints.trees import CheckpointError
+
+__all__ = ["Checkpoint", "CheckpointError", "Checkpoints", "Order", "Positions", "newest", "retaking"]
