@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import select
 import sys
 import time
@@ -17,6 +18,7 @@ from tailcut.errors import ParameterError
 
 if TYPE_CHECKING:
     from tailcut.engines.live.controller.hub import Hub
+    from tailcut.engines.live.keys import Key
     from tailcut.engines.live.records.listener import Listener
 
 
@@ -31,9 +33,13 @@ def controller_command(
     max_wait: Annotated[float, typer.Option(help="Seconds of silence to bear.")] = 300.0,
     journal: Annotated[Path | None, typer.Option(help="Folder to keep the run in.")] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's scalars.")] = None,
+    term: Annotated[int, typer.Option(help="How many controllers this run has had, this one included.")] = 1,
+    saved: Annotated[Path | None, typer.Option(help="File for what the policy has learnt.")] = None,
 ) -> None:
     """Be the controller of one live training; workers start it themselves. Ends with its standard input."""
     from tailcut.engines.live.controller.hub import Hub
+    from tailcut.engines.live.keys import found_key
+    from tailcut.engines.live.records.learnt import Learnt
     from tailcut.engines.live.records.start import asked_now, listeners
     from tailcut.learning.rates import RATES
     from tailcut.round import Rounds
@@ -42,26 +48,42 @@ def controller_command(
         raise ParameterError(f"rate must be one of {', '.join(RATES)}, but got {rate!r}.")
     if late not in ("finish", "abandon"):
         raise ParameterError(f"late must be 'finish' or 'abandon', but got {late!r}.")
+    # From the environment alone: anybody on this machine can read what is on a command line.
+    key = found_key()
     entrant = names.entrant(policy)
     rounds = Rounds(entrant.policy, entrant.acceptance, late_finish=late == "finish")
     # Before anybody may connect: a folder that cannot be had is no reason to lose a training.
-    told = listeners(
-        asked_now(policy, rate, late, workers, total, time.monotonic), journal, tensorboard, _say
-    )
+    asked = asked_now(policy, rate, late, workers, total, time.monotonic)
+    learnt = [] if saved is None else [Learnt(saved, entrant.policy, rounds, _say)]
+    told = listeners(asked, journal, tensorboard, _say, learnt, goes_on=term > 1)
     try:
         rule = RATES[rate]
-        hub = Hub(rounds, workers, rate=rule, total=total, records=told.round, settled=told.settled)
-        _serve(hub, address, max_wait, told)
+        hub = Hub(
+            rounds, workers, term=term, rate=rule, total=total, records=told.round, settled=told.settled
+        )
+        _serve(hub, address, max_wait, told, key)
     except BaseException:
         told.give_up()
         raise
 
 
-def _serve(hub: Hub, address: str, max_wait: float, told: Listener) -> None:
+@app.command("controller-standby", hidden=True)
+def standby_command() -> None:
+    """Have everything loaded, and be a controller once standard input says so."""
+    import tailcut.engines.live.controller.serve
+    import tailcut.engines.live.records.learnt
+    import tailcut.engines.live.records.start  # noqa: F401
+
+    asked = sys.stdin.readline()
+    if asked:
+        app(json.loads(asked), standalone_mode=False)
+
+
+def _serve(hub: Hub, address: str, max_wait: float, told: Listener, key: Key | None) -> None:
     from tailcut.engines.live.controller.serve import serve
 
     try:
-        served = serve(hub, address, _announce, _orphaned, max_wait, say=_say, look=told.look)
+        served = serve(hub, address, _announce, _orphaned, max_wait, say=_say, look=told.look, key=key)
     except KeyboardInterrupt:
         hub.fail("The controller was interrupted.")
         told.end(hub, time.monotonic())

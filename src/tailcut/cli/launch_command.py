@@ -22,7 +22,7 @@ def launch_command(
     workers: Annotated[int, typer.Option("-n", help="Worker processes.")] = 2,
     restarts: Annotated[
         int,
-        typer.Option(help="How often each worker that is killed is started again; the first one never."),
+        typer.Option(help="How often each worker that is killed is started again."),
     ] = 0,
     watch: Annotated[
         Path | None, typer.Option(help="Show how the run stands that the script keeps in this folder.")

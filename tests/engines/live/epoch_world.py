@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 
 from hub_scripts import hello
 
-from tailcut.engines.live.controller.hub import SENDER, Hub
-from tailcut.engines.live.controller.orders import Answers
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.orders import SENDER, Answers
+from tailcut.engines.live.controller.places import NOTHING
 from tailcut.engines.live.messages import (
+    Again,
     Applied,
     Arrived,
     Close,
@@ -59,7 +61,9 @@ class Worker:
         goes_to: version that it pulls up to; None where it does not.
         copies: the epoch that it joins by copying a state; None where it does not.
         members: of its epoch: whom it pulls from.
+        joiners: of its epoch: whom it does not.
         out: whether it was refused.
+        asks: whether it has said Hello again, and minds nothing but a new epoch.
     """
 
     number: int
@@ -72,6 +76,9 @@ class Worker:
     goes_to: int | None = None
     copies: New | None = None
     members: tuple[int, ...] = ()
+    joiners: tuple[int, ...] = ()
+    asks: bool = False
+    process: int = 0
     inbox: deque[FromController] = field(default_factory=deque)
     outbox: deque[FromWorker] = field(default_factory=deque)
 
@@ -117,6 +124,8 @@ class World:
             yield from ((what, worker.number) for what in self._of(worker))
             if deaths and any(self._has_state(other) for other in self.workers if other is not worker):
                 yield "kill", worker.number
+                if worker.epoch > 0 and not worker.asks and worker.number in self.hub.places.there:
+                    yield "cut", worker.number
         # A Hello is read before the end of whoever has said it is noticed.
         for number in self._unnoticed:
             if not any(isinstance(message, Hello) for message in self.workers[number].outbox):
@@ -127,7 +136,10 @@ class World:
     def _of(self, worker: Worker) -> Iterator[str]:
         if worker.epoch == 0:
             return
-        if worker.copies is not None:
+        if worker.asks:
+            if worker.inbox:
+                yield "read"
+        elif worker.copies is not None:
             holder = self.workers[worker.copies.holder]
             if holder.alive and not holder.out and holder.epoch == worker.copies.epoch:
                 yield "copy"
@@ -172,8 +184,22 @@ class World:
 
     def _restart(self, worker: Worker) -> None:
         self._processes += 1
-        again = self.workers[worker.number] = Worker(worker.number)
+        again = self.workers[worker.number] = Worker(worker.number, process=self._processes)
         again.outbox.append(hello(worker.number, len(self.workers), process=self._processes))
+
+    def _cut(self, worker: Worker) -> None:
+        """Its connection breaks; it is connected again at once, but was given up."""
+        self._send(self.hub.lost(worker.number, self.now))
+        self._ask(worker)
+
+    def _ask(self, worker: Worker) -> None:
+        """Say Hello again. That is a promise: whatever it was in does not complete there any more."""
+        if worker.inside is not None:
+            worker.inside.left.add(worker.number)
+        worker.asks, worker.inside, worker.goes_to, worker.copies = True, None, None, None
+        who = {} if worker.process == 0 else {"process": worker.process}
+        told = {"term": 1, "epoch": worker.epoch, "version": worker.version, "chain": worker.chain, **who}
+        worker.outbox.append(hello(worker.number, len(self.workers), **told))
 
     def _copy(self, worker: Worker) -> None:
         assert worker.copies is not None
@@ -191,8 +217,16 @@ class World:
     def _read(self, worker: Worker) -> None:
         message = worker.inbox.popleft()
         match message:
+            case New() if worker.asks:
+                if message.epoch > worker.epoch:
+                    worker.asks = False
+                    self._enter(worker, message)
             case Refused():
                 worker.out = True
+            case _ if worker.asks:
+                pass
+            case Again() if message.epoch >= worker.epoch:
+                self._ask(worker)
             case Stop():
                 worker.goes_to = None
                 self._say_state(worker)
@@ -209,7 +243,8 @@ class World:
         worker.outbox.append(State(1, worker.epoch, worker.number, worker.version, worker.chain))
 
     def _enter(self, worker: Worker, new: New) -> None:
-        worker.epoch, worker.goes_to, worker.members = new.epoch, None, new.members
+        worker.epoch, worker.goes_to = new.epoch, None
+        worker.members, worker.joiners = new.members, new.joiners
         worker.copies = new if worker.number in new.joiners else None
         if worker.copies is not None:
             # Also one that has copied a state before, of which nobody knew.
@@ -250,22 +285,32 @@ class World:
     # -- small things -------------------------------------------------------------------------------------------
 
     def _has_state(self, worker: Worker) -> bool:
-        return worker.alive and not worker.out and worker.epoch > 0 and worker.copies is None
+        is_in = worker.alive and not worker.out and worker.epoch > 0 and worker.copies is None
+        return is_in and not worker.asks and worker.number in self.hub.places.there
 
     def _is_called(self, worker: Worker) -> bool:
-        return any(isinstance(message, New | Stop | Refused) for message in worker.inbox)
+        return any(isinstance(message, New | Stop | Again | Refused) for message in worker.inbox)
 
     def _holder(self, worker: Worker) -> Worker | None:
         wanted = worker.goes_to or 0
-        members = (self.workers[other] for other in worker.members if other != worker.number)
+        others = (other for other in worker.members if other != worker.number)
+        members = (self.workers[other] for other in others if other not in worker.joiners)
         holders = (other for other in members if other.alive and other.version >= wanted)
         # Who has another history is passed over.
         return next((one for one in holders if one.log[: worker.version] == worker.log), None)
 
     @property
     def members(self) -> list[Worker]:
-        """Who is in the run, as the hub sees it."""
-        return [self.workers[number] for number in self.hub.places.there if self.workers[number].alive]
+        """Who is in the run, as the hub sees it; but for those who join, and may still have something else."""
+        there = (self.workers[number] for number in self.hub.places.there)
+        return [
+            one
+            for one in there
+            if one.alive
+            and not one.asks
+            and one.copies is None
+            and self.hub.places[one.number].has != NOTHING
+        ]
 
     def _send(self, answers: Answers, sender: int = SENDER) -> None:
         for to, message in answers:

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailcut.engines.live.checkpoints import Positions
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.trailer import TrailerError, trailer
 from tailcut.engines.live.data.updates import START, Update, UpdateError, link, read
@@ -196,10 +197,11 @@ def test_a_log_starts_again_at_a_copied_state() -> None:
     log = UpdateLog()
     log.append(made())
     elsewhere = history(9)
-    log.restart(8, elsewhere[7].chain)
+    log.restart(8, elsewhere[7].chain, Positions({0: 5}))
     assert (log.version, log.span, log.nbytes) == (8, (8, 7), 0)
     log.append(elsewhere[8])
     assert log.span == (8, 8)
+    assert log.positions.of(0) == 5 + (0 in elsewhere[8].accepted)
 
 
 def test_listeners_hear_of_every_update() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hub_scripts import applied, arrived, begun, bye, close, go, hub
 
-from tailcut.engines.live.controller.hub import SENDER, Hub
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.orders import SENDER
 from tailcut.engines.live.controller.places import Doing
 from tailcut.engines.live.messages import Close, Limit, Refused, State
 from tailcut.errors import ParameterError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hub_scripts import FREE, applied, arrived, bye, close, go, hello, hub
 
-from tailcut.engines.live.controller.hub import SENDER, Hub
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.orders import SENDER
 from tailcut.engines.live.messages import Over, Refused
 from tailcut.events import Settle
 from tailcut.forecast import NoForecast

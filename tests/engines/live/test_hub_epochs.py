@@ -10,7 +10,7 @@ from hub_scripts import ALIKE, applied, arrived, bye, hello, hub
 
 from tailcut.engines.live.controller.change import PATIENCE
 from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.messages import Close, Go, Hello, New, Over, Refused, State, Stop
+from tailcut.engines.live.messages import Again, Close, Go, Hello, New, Over, Refused, State, Stop
 from tailcut.rules import Backup
 from tailcut.types import RoundRecord
 
@@ -89,13 +89,43 @@ def test_who_stays_in_a_reduction_is_expelled() -> None:
     it.handle(state(2, 0), 1.5)
     assert it.wake_at == 1.0 + PATIENCE
     assert it.tick(1.0 + PATIENCE - 0.1) == []
-    (who, refused), *rest = it.tick(1.0 + PATIENCE)
-    assert (who, type(refused)) == (1, Refused)
+    expelled, *rest = it.tick(1.0 + PATIENCE)
+    assert expelled == (1, Again(1, 1))
     assert rest == [(0, new(2, 0, 0, 0, 2)), (2, new(2, 0, 0, 0, 2))]
     ((_, again),) = it.handle(applied(1, 1), 9.0)
-    assert isinstance(again, Refused), "it completed the round after the others gave it up"
-    assert "gone on without it" in again.why
+    assert again == Again(1, 2), "it completed the round after the others gave it up"
     assert it.version == 0
+
+
+def test_who_was_expelled_says_hello_again_and_copies_the_state() -> None:
+    it = hub()
+    all_arrive(it, 0, 1, 2)
+    it.handle(state(0, 0), 1.0)
+    it.handle(state(2, 0), 1.5)
+    it.tick(1.0 + PATIENCE)
+    answers = it.handle(hello(1, term=1, epoch=1, version=1, chain=b"of its own"), 9.0)
+    assert [who for who, _ in answers] == [0, 1, 2]
+    joined = {message for _, message in answers}
+    assert joined == {msgspec.structs.replace(new(3, 0, 0, 0, 1, 2), joiners=(1,))}
+
+
+def test_who_says_hello_again_in_the_same_epoch_keeps_what_it_has() -> None:
+    it = hub()
+    all_arrive(it, 0, 1, 2)
+    it.handle(applied(0, 1), 1.1)
+    answers = it.handle(hello(1, term=1, epoch=1, version=1, chain=b"chain1"), 1.2)
+    assert answers == [], "worker 2 is still in the reduction"
+    answers = it.handle(applied(2, 1), 1.3)
+    assert {message for _, message in answers} == {new(2, 1, 0, 0, 1, 2)}
+
+
+def test_who_says_hello_again_out_of_a_reduction_breaks_it() -> None:
+    it = hub()
+    all_arrive(it, 0, 1, 2)
+    it.handle(hello(1, term=1, epoch=1), 1.1)
+    assert it.wake_at == 1.1 + PATIENCE
+    it.handle(state(0, 0), 1.2)
+    assert {m for _, m in it.handle(state(2, 0), 1.2)} == {new(2, 0, 0, 0, 1, 2)}
 
 
 def test_the_newest_version_is_not_given_up_while_somebody_may_have_it() -> None:

@@ -13,8 +13,8 @@ from hub_scripts import applied, arrived, bye, hello
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailcut.engines.live.controller.hub import SENDER, Hub
-from tailcut.engines.live.controller.orders import Answers
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.orders import SENDER, Answers
 from tailcut.engines.live.messages import (
     Applied,
     Arrived,

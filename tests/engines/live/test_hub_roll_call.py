@@ -9,8 +9,8 @@ import pytest
 from hub_scripts import ALIKE, arrived, begun, bye, hello
 
 from tailcut.acceptance import ASYNCHRONOUS
-from tailcut.engines.live.controller.hub import SENDER, Hub
-from tailcut.engines.live.controller.orders import Answers
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.orders import SENDER, Answers
 from tailcut.engines.live.messages import Alike, Free, New, Over, Refused
 from tailcut.errors import ParameterError
 from tailcut.forecast import NoForecast

@@ -54,5 +54,5 @@ def test_who_raises_an_error_ends_with_it_and_is_not_waited_for(troubles: tuple[
     assert two.last == "RuntimeError: The script of worker 2 has a mistake."
     assert "RuntimeError: The script of worker 0 has a mistake." in zero.err, "worker 2 did not stop it"
     assert one.last.endswith(
-        "RunError: The controller was stopped, or worker 0, which had started it, has ended. Start the run again."
+        "RunError: The controller was stopped, or whoever had started it has ended. Start the run again."
     )

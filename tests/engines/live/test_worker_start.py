@@ -201,5 +201,8 @@ class _Hasty(Link):
     def is_connected(self) -> bool:
         return self._link.is_connected
 
+    def take_renewal(self) -> bool:
+        return self._link.take_renewal()
+
     def next(self, seconds: float) -> None:
         """Nothing comes."""

@@ -1,4 +1,4 @@
-"""Worker processes on one machine: start them, see them through, leave none behind."""
+"""Worker processes on one machine, and their host: start them, see them through, leave none behind."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import final
+from pathlib import Path
 
+from tailcut.engines.live.hosting import Host
+from tailcut.engines.live.supervise import Restarts, was_killed
 from tailcut.errors import ParameterError
 from tailcut.types import Seconds
 
 PATIENCE: Seconds = 5.0
 """For processes that were asked to end, before they are made to."""
-PAUSE: Seconds = 0.5
-"""Before a process is started again for the first time."""
-CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 LOOK: Seconds = 0.05
 """Between two looks at the processes."""
 
@@ -36,13 +36,12 @@ def launch(
     """Run a script in so many processes, as `torchrun` would on one machine; the first exit code that is not 0, or 0.
 
     When one fails the others are ended. Where a process is killed from outside the others go on: with
-    `tailcut.Optimizer` they do not need it. Ctrl-C ends them all.
+    `tailcut.Optimizer` they do not need it. A controller that is killed is started again. Ctrl-C ends them all.
 
     Args:
         script: file and arguments.
         workers: processes.
-        restarts: how often each process that was killed is started again, after a pause that doubles each time. The
-            first is not: the controller ends with it.
+        restarts: how often each process that was killed is started again, after a pause that doubles each time.
         tell: is given every line that they print, from threads; without it they print for themselves.
         meanwhile: is called many times a second.
     """
@@ -56,18 +55,27 @@ def launch(
     running: list[subprocess.Popen[bytes]] = []
     readers: list[threading.Thread] = []
 
-    def start(worker: int) -> subprocess.Popen[bytes]:
-        places = environment(worker, workers, port)
-        process = subprocess.Popen(command, env=places, stdout=out, stderr=err)
-        readers.extend([] if tell is None else [_reader(process, tell)])
-        return process
+    with _ended_in_order(), tempfile.TemporaryDirectory(prefix="tailcut-") as folder:
+        host, code = Host(Path(folder), tell), 1
 
-    with _ended_in_order():
+        def start(worker: int) -> subprocess.Popen[bytes]:
+            places = host.environment | environment(worker, workers, port)
+            process = subprocess.Popen(command, env=places, stdout=out, stderr=err)
+            readers.extend([] if tell is None else [_reader(process, tell)])
+            return process
+
+        def look() -> None:
+            host.look(time.monotonic())
+            meanwhile()
+
         try:
             running += [start(worker) for worker in range(workers)]
-            return _watched(running, meanwhile, _Restarts(start, restarts))
+            host.open_store()
+            code = _watched(running, look, Restarts(start, restarts))
+            return code
         finally:
             _end(running)
+            host.end(at_once=code != 0)
             for reader in readers:
                 # Somebody else may hold the other end, such as a controller that sees the run out.
                 reader.join(PATIENCE)
@@ -111,50 +119,11 @@ def environment(worker: int, workers: int, port: int) -> dict[str, str]:
     told = {name: str(value) for name, value in places.items()}
     told |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     # With more processes than cores, threads only stand in each other's way.
-    return {"OMP_NUM_THREADS": "1"} | os.environ | told
-
-
-def was_killed(code: int) -> bool:
-    """Whether a process was ended from outside. One that crashes has failed, though a signal ends it too.
-
-    Example:
-        >>> was_killed(-signal.SIGKILL), was_killed(-signal.SIGSEGV), was_killed(1), was_killed(0)
-        (True, False, False, False)
-    """
-    return code < 0 and -code not in CRASHES
-
-
-@final
-class _Restarts:
-    """Processes that are started again.
-
-    Args:
-        start: starts one.
-        most: times for each.
-    """
-
-    def __init__(self, start: Callable[[int], subprocess.Popen[bytes]], most: int) -> None:
-        self._start, self._most = start, most
-        self._times: dict[int, int] = {}
-        self._due: dict[int, Seconds] = {}
-
-    def look(self, running: list[subprocess.Popen[bytes]], now: Seconds) -> None:
-        """Start who was killed, is due, and has somebody to come back to."""
-        if all(process.poll() is not None for process in running):
-            return
-        for worker, process in enumerate(running):
-            times = self._times.get(worker, 0)
-            code = process.poll()
-            if worker == 0 or code is None or not was_killed(code) or times >= self._most:
-                continue
-            if now >= self._due.setdefault(worker, now + PAUSE * 2**times):
-                self._times[worker] = times + 1
-                del self._due[worker]
-                running[worker] = self._start(worker)
+    return told if "OMP_NUM_THREADS" in os.environ else told | {"OMP_NUM_THREADS": "1"}
 
 
 def _watched(
-    running: list[subprocess.Popen[bytes]], meanwhile: Callable[[], None], restarts: _Restarts
+    running: list[subprocess.Popen[bytes]], meanwhile: Callable[[], None], restarts: Restarts
 ) -> int:
     while True:
         meanwhile()

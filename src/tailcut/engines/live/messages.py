@@ -5,7 +5,7 @@ place in the process group, from 0. A version counts updates: version v is the p
 round of version v makes version v + 1.
 
     worker ─▶ controller:  Hello, Meet, Arrived, Applied, Bye, State
-    controller ─▶ worker:  New, Close, Go, Limit, Stop, Refused, Over, Free
+    controller ─▶ worker:  New, Close, Go, Limit, Stop, Again, Refused, Over, Free
     worker ─▶ worker:      Pull, answered by an update of the log (`updates.py`), and Copy, by a state (`copies.py`);
                            or by NotYet
 """
@@ -74,7 +74,7 @@ class Hello(Message, frozen=True):
         host, process: where it runs, for messages to people.
         node: machines by number; workers of one node slow down together.
         address: where others pull updates from it.
-        version, chain: of its log.
+        version, chain: of its log, which it came to in `term` and `epoch`; 0 for the epoch of one that was in none yet.
         alike: what must be the same everywhere.
     """
 
@@ -215,6 +215,10 @@ class Stop(Message, frozen=True):
     """Leave the running operation; the epoch is over."""
 
 
+class Again(Message, frozen=True):
+    """The others have gone on without this worker, which was silent: it says `Hello` again, and copies their state."""
+
+
 class Over(Message, frozen=True):
     """The run has ended at `version`: as many updates were asked for, or too few workers are left. Say `Bye`."""
 
@@ -257,5 +261,5 @@ class NotYet(Message, frozen=True):
 
 
 FromWorker: TypeAlias = Hello | Meet | Arrived | Applied | Bye | State
-FromController: TypeAlias = New | Close | Go | Limit | Stop | Refused | Over | Free
+FromController: TypeAlias = New | Close | Go | Limit | Stop | Again | Refused | Over | Free
 BetweenWorkers: TypeAlias = Pull | Copy | NotYet

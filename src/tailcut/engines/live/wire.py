@@ -48,7 +48,8 @@ class Reader(Generic[Kind]):
             )
         try:
             return self._decoder.decode(memoryview(frame)[1:])
-        except msgspec.MsgspecError as problem:
+        except (ValueError, RecursionError) as problem:
+            # Its own errors are ValueErrors too, but letters that are none, or nests too deep, raise others.
             raise WireError(f"A message could not be read: {problem}.") from problem
 
 

@@ -2,8 +2,9 @@
 
 A worker dies, or a reduction does not end. Whoever is in that reduction leaves it and says which version it has
 (`State`), or has completed it and says so (`Applied`); from then on nothing of the old epoch completes anywhere. Those
-who say neither in time are expelled. The new epoch continues from the newest version that one of the others has: only
-a round that none of them completed is reduced again, from gradients as they were.
+who say neither in time are expelled: they say Hello again, and copy the state of the others. The new epoch continues
+from the newest version that one of the others has: only a round that none of them completed is reduced again, from
+gradients as they were.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from dataclasses import dataclass
 from typing import final
 
 from tailcut.engines.live.controller.places import Places
-from tailcut.engines.live.controller.words import seconds
 from tailcut.engines.live.messages import Applied, Arrived, Bye, State
 from tailcut.types import Seconds, WorkerId
 
-PATIENCE: Seconds = 5.0
+PATIENCE: Seconds = 0.8
 """For a worker in a reduction that others have given up, before it is expelled."""
 
 NO_STATE = (
@@ -113,11 +113,3 @@ class Change:
         if not self._places.there or self._places[self._places.newest].has >= newest:
             return []
         return self._places.underway
-
-
-def gone(worker: WorkerId) -> str:
-    """What one is told that was expelled, or whose connection was lost, when it speaks again."""
-    return (
-        f"Worker {worker} was silent for {seconds(PATIENCE)} in a reduction, or its connection broke, and the others "
-        "have gone on without it. Start it again."
-    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import final
 
-from tailcut.engines.live.controller.change import NO_STATE, Change, gone
+from tailcut.engines.live.controller.change import NO_STATE, Change
 from tailcut.engines.live.controller.course import Course
 from tailcut.engines.live.controller.orders import Answers, Orders
 from tailcut.engines.live.controller.places import NOTHING, Places
-from tailcut.engines.live.messages import Applied, Arrived, Bye, New, Refused, State, Stop
+from tailcut.engines.live.messages import Again, Applied, Arrived, Bye, New, State, Stop
 from tailcut.types import Seconds, WorkerId
 
 
@@ -73,7 +73,7 @@ class Epochs:
         if found is None:
             stop = Stop(term, epoch)
             return [(worker, stop) for worker in self._change.to_ask(self._course.version)]
-        answers: Answers = [(worker, Refused(term, epoch, gone(worker))) for worker in found.expelled]
+        answers: Answers = [(worker, Again(term, epoch)) for worker in found.expelled]
         if found.holder is None:
             return [*answers, *self._course.leave_nobody()]
         if found.base == NOTHING:

@@ -20,16 +20,17 @@ from collections.abc import Callable
 from typing import final
 
 from tailcut import events
-from tailcut.engines.live.controller.change import gone
 from tailcut.engines.live.controller.checks import check_parameters, impossible
 from tailcut.engines.live.controller.course import Course
+from tailcut.engines.live.controller.entrance import Entrance
 from tailcut.engines.live.controller.epochs import Epochs
-from tailcut.engines.live.controller.orders import Answers, Orders
+from tailcut.engines.live.controller.orders import SENDER, Answers, Orders
 from tailcut.engines.live.controller.places import Doing, Places
 from tailcut.engines.live.controller.roll_call import RollCall
 from tailcut.engines.live.controller.scale import Scale
 from tailcut.engines.live.controller.silence import silent, standstill, unheard
 from tailcut.engines.live.messages import (
+    Again,
     Applied,
     Arrived,
     Bye,
@@ -41,11 +42,9 @@ from tailcut.engines.live.messages import (
     State,
 )
 from tailcut.learning.rates import Fixed, RateRule
+from tailcut.policy import PolicyState
 from tailcut.round import Rounds
 from tailcut.types import RoundRecord, Seconds, WorkerId
-
-SENDER: WorkerId = -1
-"""Stands for whoever sent the message that is answered, whatever place it claims."""
 
 
 def ignore(_: object) -> None:
@@ -94,6 +93,7 @@ class Hub:
         self._records, self._settled = records, settled
         self._began: Seconds | None = None
         self._epochs = Epochs(self.places, self._orders, self._course)
+        self._entrance = Entrance(self._roll, self.places, self._orders, self._course, self._epochs)
 
     @property
     def version(self) -> int:
@@ -111,14 +111,21 @@ class Hub:
         return self._orders.epoch
 
     @property
+    def learnt(self) -> PolicyState:
+        """What the policy has learnt."""
+        return self._orders.learnt
+
+    @property
     def wake_at(self) -> Seconds | None:
         """The clock's seconds at which to call `tick`; None for never."""
+        if self.epoch == 0:
+            return self._roll.ends
         return self._epochs.wake_at if self._epochs.is_over else self._orders.wake_at
 
     @property
     def over(self) -> bool:
         """Whether nobody has to be told anything any more: all have left, or have been told why the run failed."""
-        return self._course.all_left or (self.why is not None and self._roll.complete)
+        return self._course.all_left or (self.why is not None and (self._roll.complete or self.epoch > 0))
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -128,7 +135,7 @@ class Hub:
         if isinstance(message, Hello):
             return self._hello(message, now)
         if message.worker in self.places and self.places[message.worker].lost:
-            return [(SENDER, self._refused(gone(message.worker)))]
+            return [(SENDER, Again(self.term, self.epoch))]
         if not self._is_current(message):
             return self._ignore()
         if message.worker not in self.places:
@@ -160,7 +167,10 @@ class Hub:
     def lost(self, worker: WorkerId, now: Seconds) -> Answers:
         """The process of a worker has ended, without a word; the others go on."""
         now = self._clock(now)
-        if self.epoch == 0 or self.why is not None or worker not in self.places.there:
+        if self.why is not None or worker not in self.places.there:
+            return []
+        if self.epoch == 0:
+            self._entrance.lose(worker)
             return []
         reduced = worker in self.places.reducing
         self.places.lose(worker)
@@ -172,6 +182,8 @@ class Hub:
     def tick(self, now: Seconds) -> Answers:
         """Time has come to `now`."""
         now = self._clock(now)
+        if self.epoch == 0:
+            return self._sound(self._entrance.look(now))
         if self._epochs.is_over:
             return self._freed(self._sound(self._epochs.look(now)))
         return self._sound(self._orders.tick(now))
@@ -216,34 +228,13 @@ class Hub:
     # -- messages, one by one -----------------------------------------------------------------------------------
 
     def _hello(self, hello: Hello, now: Seconds) -> Answers:
-        no_place = self._roll.no_place(hello, self.places.left, self.places.lost)
-        if no_place is not None:
-            return [(SENDER, self._refused(no_place))]
-        if hello.worker in self.places.lost:
-            return self._comes_back(hello, now)
-        if self.epoch > 0:
-            # The same process says it twice: perhaps over a new connection, and without having got its answer.
-            is_fresh, new = self.places[hello.worker].is_fresh, self._epochs.new
-            return [(hello.worker, new)] if is_fresh and new is not None else self._ignore()
-        self._roll.add(hello)
-        self.places.take(hello, now)
-        if self.why is not None:
+        if self.why is not None and self.epoch == 0 and self._roll.no_place(hello) is None:
+            # Who comes to a roll call that has failed is told why, and counts as told.
+            self._roll.add(hello, now)
             return [(hello.worker, self._refused(self.why))]
-        differs = self._roll.other_number(hello) or (self._roll.difference() if self._roll.complete else None)
-        if differs is not None:
-            return self.fail(differs)
-        if not self._roll.complete:
-            return []
-        newest = self._roll.newest()
-        return self._sound(self._epochs.begin(newest.version, newest.worker, now))
-
-    def _comes_back(self, hello: Hello, now: Seconds) -> Answers:
-        """A worker joins, in a new epoch; whoever reduces completes that first."""
-        if self._orders.ended or self.why is not None:
-            return [(SENDER, self._refused(f"Worker {hello.worker} comes too late: the run is over."))]
-        self._roll.add(hello)
-        self.places.come_back(hello, now)
-        return self._sound(self._epochs.end(now, is_broken=False))
+        answers = self._entrance.hello(hello, now)
+        self.ignored += self.epoch > 0 and self.why is None and not answers and not self._epochs.is_over
+        return self._freed(self._sound(answers))
 
     def _meet(self, message: Meet) -> Answers:
         if message.every < 1:

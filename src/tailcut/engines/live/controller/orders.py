@@ -12,9 +12,12 @@ from tailcut.engines.live.controller.reports import Reports
 from tailcut.engines.live.controller.scale import Scale
 from tailcut.engines.live.messages import Arrived, Close, FromController, Go, Limit
 from tailcut.ledger import is_run_time
+from tailcut.policy import PolicyState
 from tailcut.round import Rounds
 from tailcut.types import RoundRecord, Seconds, WorkerId
 
+SENDER: WorkerId = -1
+"""Stands for whoever sent the message that is answered, whatever place it claims."""
 Answers: TypeAlias = list[tuple[WorkerId, FromController]]
 """To whom, and what; in the order in which they are to be sent."""
 SAME: Seconds = 1e-9
@@ -64,6 +67,11 @@ class Orders:
     def now(self) -> Seconds:
         """The time of the last event."""
         return self._rounds.now
+
+    @property
+    def learnt(self) -> PolicyState:
+        """What the policy has learnt."""
+        return self._rounds.state
 
     def enlist(self, nodes: dict[WorkerId, int], version: int, now: Seconds) -> None:
         """These workers, each on a node, take part and compute at `version`, whose round is to be opened next."""

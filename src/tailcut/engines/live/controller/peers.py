@@ -34,6 +34,10 @@ class Peers:
         """Whether a worker has said Hello on this connection."""
         return peer in self._worker
 
+    def worker(self, peer: bytes) -> WorkerId | None:
+        """Who has said Hello on this connection; None for nobody."""
+        return self._worker.get(peer)
+
     def of(self, worker: WorkerId) -> bytes | None:
         """The connection of a worker; None if it has none."""
         return self._peer.get(worker)

@@ -132,7 +132,8 @@ class Places:
             self._all[hello.worker] = Place(hello, now, version=hello.version, has=hello.version)
             self._there = sorted((*self._there, hello.worker))
         else:
-            known.heard = now
+            known.hello, known.heard = hello, now
+            known.version = known.has = hello.version
 
     def leave(self, worker: WorkerId, version: int) -> None:
         """A worker is gone."""
@@ -146,9 +147,14 @@ class Places:
         self._all[worker].free = self._all[worker].lost = True
 
     def come_back(self, hello: Hello, now: Seconds) -> None:
-        """One that was lost is there again, with nothing."""
+        """One that was lost, or never there, joins, with nothing."""
         self._all[hello.worker] = Place(hello, now, has=NOTHING)
-        self._there = sorted((*self._there, hello.worker))
+        self._there = sorted({*self._there, hello.worker})
+
+    def forget(self, worker: WorkerId) -> None:
+        """One that was there before the run began is gone: its place is free."""
+        del self._all[worker]
+        self._there = [other for other in self._there if other != worker]
 
     def arrive(self, worker: WorkerId, version: int, now: Seconds) -> bool:
         """A worker has come to `step()`; whether that was its next thing to do."""

@@ -1,4 +1,8 @@
-"""The roll call before a run: every worker says Hello once, and all must be alike, or replicas would drift apart."""
+"""The roll call before a run: every worker says Hello once, and all must be alike, or replicas would drift apart.
+
+A controller that takes the place of one that was killed calls the roll too, and learns from it where the run stands. It
+waits for a while only: who computes for long, or has died, comes to the run later, or never.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,10 @@ from typing import final
 
 from tailcut.engines.live.controller.words import short, workers
 from tailcut.engines.live.messages import Hello
-from tailcut.types import WorkerId
+from tailcut.types import Seconds, WorkerId
+
+GRACE: Seconds = 1.0
+"""After the first Hello, for those who were in the run before, until it goes on without who has said none."""
 
 NUMBERS: Callable[[Hello], str] = lambda hello: hello.alike.numbers  # noqa: E731
 MUST_AGREE: dict[str, Callable[[Hello], str]] = {
@@ -33,6 +40,7 @@ class RollCall:
     def __init__(self, workers: int, term: int) -> None:
         self._workers, self._term = workers, term
         self._hellos: dict[WorkerId, Hello] = {}
+        self._first: Seconds | None = None
 
     def __contains__(self, worker: WorkerId) -> bool:
         return worker in self._hellos
@@ -41,6 +49,11 @@ class RollCall:
     def complete(self) -> bool:
         """Whether everybody has said Hello."""
         return len(self._hellos) == self._workers
+
+    @property
+    def ends(self) -> Seconds | None:
+        """The clock's seconds at which the run begins without who is missing; None for never."""
+        return None if self._first is None or self._term == 1 else self._first + GRACE
 
     @property
     def missing(self) -> list[WorkerId]:
@@ -52,9 +65,15 @@ class RollCall:
         """In the order of the workers."""
         return [self._hellos[worker] for worker in sorted(self._hellos)]
 
-    def add(self, hello: Hello) -> None:
+    def add(self, hello: Hello, now: Seconds) -> None:
         """A worker is there, or says so again."""
         self._hellos[hello.worker] = hello
+        self._first = now if self._first is None else self._first
+
+    def remove(self, worker: WorkerId) -> None:
+        """A worker is not there any more."""
+        del self._hellos[worker]
+        self._first = self._first if self._hellos else None
 
     def no_place(
         self, hello: Hello, left: Collection[WorkerId] = (), lost: Collection[WorkerId] = ()
@@ -107,9 +126,12 @@ class RollCall:
 
     def difference(self) -> str | None:
         """In what those who are there differ, as a sentence; None if they are alike."""
+        compared = [
+            (what, value) for what, value in MUST_AGREE.items() if value is not NUMBERS or self._all_begin
+        ]
         differing = [
             f"{what}: {_by_value(self.hellos, value)}"
-            for what, value in MUST_AGREE.items()
+            for what, value in compared
             if len({value(hello) for hello in self.hellos}) > 1
         ]
         if differing:
@@ -121,7 +143,7 @@ class RollCall:
     def _other_history(self) -> str | None:
         """Who has made other updates than somebody else with as many."""
         first: dict[int, Hello] = {}
-        for hello in self.hellos:
+        for hello in self.in_step:
             known = first.setdefault(hello.version, hello)
             if known.chain != hello.chain:
                 return (
@@ -130,9 +152,30 @@ class RollCall:
                 )
         return None
 
+    @property
     def newest(self) -> Hello:
-        """The first of those with the most updates."""
-        return max(self.hellos, key=lambda hello: hello.version)
+        """The first of those with the most updates, of those who were in the last epoch that anybody knows of.
+
+        Who was not in it may have made an update that the others have made anew since.
+        """
+        return max(self.hellos, key=lambda hello: (hello.term, hello.epoch, hello.version))
+
+    @property
+    def in_step(self) -> list[Hello]:
+        """Whose logs go together with the newest: the others can only copy a state."""
+        newest = self.newest
+        last = [hello for hello in self.hellos if (hello.term, hello.epoch) == (newest.term, newest.epoch)]
+        return last if newest.epoch else [hello for hello in last if hello.version == newest.version]
+
+    @property
+    def epoch(self) -> int:
+        """The last that anybody knows of."""
+        return max(hello.epoch for hello in self.hellos)
+
+    @property
+    def _all_begin(self) -> bool:
+        """Whether nobody has made an update yet: then all nets must be the same, and later they are."""
+        return all(hello.epoch == 0 and hello.version == 0 for hello in self.hellos)
 
 
 def _whereabouts(hello: Hello) -> tuple[str, int, str]:

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import errno
 import select
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import final
 
 import zmq
 
-from tailcut.engines.live.controller.hub import SENDER, Hub
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.intake import Came, Intake
 from tailcut.engines.live.controller.lines import Lines
-from tailcut.engines.live.controller.orders import Answers
+from tailcut.engines.live.controller.listening import Router, listening
+from tailcut.engines.live.controller.orders import SENDER, Answers
 from tailcut.engines.live.controller.peers import Peers
+from tailcut.engines.live.keys import Key
 from tailcut.engines.live.messages import FromWorker, Hello, Message, Refused
-from tailcut.engines.live.wire import FROM_WORKER, MOST_BYTES, WireError, encode
-from tailcut.errors import InputError
+from tailcut.engines.live.wire import encode
 from tailcut.types import Seconds, WorkerId
 
-LAST_PORT = 65535
-LINGER_MS = 2000
-"""How long a controller that ends goes on sending what it said last."""
 LOOK_UP = 0.1
 """Seconds after which it looks up from waiting, to see whether it is to stop."""
-STOPPED = "The controller was stopped, or worker 0, which had started it, has ended. Start the run again."
-MOST_AT_ONCE = 1024
-"""Messages taken in before it looks at the clock again."""
-
-Router: TypeAlias = "zmq.Socket[bytes]"
+STOPPED = "The controller was stopped, or whoever had started it has ended. Start the run again."
+OVERDUE: Seconds = 1.0
+"""For what is done when nothing comes any more. Something always comes only where a peer has gone wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +37,14 @@ class Served:
         why: it failed, as a sentence; None where it ended as it should.
         malformed: frames that were no message.
         ignored: messages of another term or epoch, or of workers that had left.
+        dropped: messages that were not even looked at, of peers that said too much or nothing but rubbish.
     """
 
     version: int
     why: str | None
     malformed: int
     ignored: int
+    dropped: int = 0
 
 
 def serve(
@@ -60,6 +57,7 @@ def serve(
     say: Callable[[str], None] = print,
     look: Callable[[Hub, Seconds], None] = lambda hub, now: None,
     clock: Callable[[], Seconds] = time.monotonic,
+    key: Key | None = None,
 ) -> Served:
     """Be the controller of a run until it is over.
 
@@ -73,11 +71,12 @@ def serve(
         say: is told who is silent, once each time.
         look: is shown the hub and told the time when nobody waits for anything, several times a second.
         clock: seconds, never running backwards.
+        key: of the run: only who holds it may connect; None for anybody.
 
     Raises:
         InputError: the address cannot be listened on.
     """
-    with _listening(address) as router:
+    with listening(address, key) as router:
         ready(router.getsockopt_string(zmq.LAST_ENDPOINT))
         server = Server(hub, router, max_wait, say, clock, look)
         try:
@@ -89,43 +88,7 @@ def serve(
             server.finish()
         finally:
             server.close()
-        return Served(hub.version, hub.why, server.malformed, hub.ignored)
-
-
-@contextmanager
-def _listening(address: str) -> Iterator[Router]:
-    """A socket on an address."""
-    with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
-        router.setsockopt(zmq.LINGER, LINGER_MS)
-        router.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
-        # A worker that computes for long reads nothing meanwhile, and must find every message when it does.
-        router.setsockopt(zmq.SNDHWM, 0)
-        router.setsockopt(zmq.RCVHWM, 0)
-        router.setsockopt(zmq.ROUTER_HANDOVER, 1)
-        try:
-            _check_port(address)
-            router.bind(address)
-        except (zmq.ZMQError, ValueError) as problem:
-            raise InputError(_cannot_listen(address, problem)) from problem
-        yield router
-
-
-def _check_port(address: str) -> None:
-    """Refuse ports that there are not: zmq would take them for others."""
-    port = address.rpartition(":")[2]
-    if not (port.isdecimal() and int(port) <= LAST_PORT):
-        raise ValueError(f"its port must be from 0 to {LAST_PORT}")
-
-
-def _cannot_listen(address: str, problem: zmq.ZMQError | ValueError) -> str:
-    if isinstance(problem, zmq.ZMQError) and problem.errno == errno.EADDRINUSE:
-        return (
-            f"The controller cannot listen on {address}: the port is in use, perhaps by another controller. "
-            "Give another port, or 0 for any that is free."
-        )
-    return (
-        f"The controller cannot listen on {address!r}: {problem}. Give it as tcp://host:port, of this host."
-    )
+        return Served(hub.version, hub.why, server.intake.malformed, hub.ignored, server.intake.dropped)
 
 
 @final
@@ -146,26 +109,30 @@ class Server:
         clock: Callable[[], Seconds],
         look: Callable[[Hub, Seconds], None] = lambda hub, now: None,
     ) -> None:
-        self.malformed = 0
+        self.intake = Intake(router, clock)
         self.given_up = False
         self._hub, self._router, self._clock = hub, router, clock
         self._max_wait, self._say, self._look = max_wait, say, look
         self._peers, self._lines = Peers(), Lines(router)
+        self._untraced, self._cut = set[bytes](), set[WorkerId]()
+        self._overdue = clock() + OVERDUE
         self._spoken_of: set[WorkerId] = set()
         self._look_around = clock() + max_wait
 
     def turn(self) -> None:
         """Take in what came, then what is due, then think: nobody waits for a forecast."""
-        for _ in range(MOST_AT_ONCE):
-            if not self._take_next():
-                # Only now: whoever has said Bye before it ended has left in order.
-                self._mind_lines()
-                break
+        for came in self.intake.messages(self._is_traced):
+            self._take_in(came)
+        is_overdue = self._clock() >= self._overdue
+        if self.intake.is_quiet or is_overdue:
+            # Not before: whoever has said Bye before it ended has left in order.
+            self._mind_lines()
         self.send(self._hub.tick(self._clock()))
-        if not self._something_came():
+        if is_overdue or not self.intake.something_came:
             self.send(self._hub.think())
             self._look(self._hub, self._clock())
             self._mind_silence()
+            self._overdue = self._clock() + OVERDUE
             if not self._hub.over:
                 self._wait()
 
@@ -179,50 +146,46 @@ class Server:
 
     # -- in -----------------------------------------------------------------------------------------------------
 
-    def _something_came(self) -> bool:
-        return bool(int(self._router.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+    def _is_traced(self, peer: bytes) -> bool:
+        """Where it came from is asked once for each Hello."""
+        return self._peers.knows(peer) and peer not in self._untraced
 
-    def _take_next(self) -> bool:
-        """Take in the next message; whether there was one."""
-        try:
-            peer = self._router.recv(zmq.NOBLOCK)
-        except zmq.Again:
-            return False
-        # Where it came from is asked once, of the first message: frames that can tell cost twice the time.
-        is_known = self._peers.knows(peer)
-        parts: list[bytes | zmq.Frame] = []
-        while self._router.getsockopt(zmq.RCVMORE):
-            parts.append(self._router.recv() if is_known else self._router.recv(copy=False))
-        self._take_in(peer, parts)
-        return True
-
-    def _take_in(self, peer: bytes, parts: Sequence[bytes | zmq.Frame]) -> None:
-        try:
-            if len(parts) != 1:
-                raise WireError(f"A message of {len(parts)} parts came; they have 1.")
-            part = parts[0]
-            message = FROM_WORKER.read(part if isinstance(part, bytes) else part.bytes)
-        except WireError:
-            self.malformed += 1
-            return
-        self.send(self._answers(peer, message), peer)
-        if isinstance(message, Hello) and isinstance(part, zmq.Frame) and self._peers.knows(peer):
-            self._lines.heard(message.worker, part)
+    def _take_in(self, came: Came) -> None:
+        peer, message = came.peer, came.message
+        if isinstance(message, Hello):
+            is_known = self._peers.knows(peer)
+            if is_known or self._peers.of(message.worker) is not None:
+                # Perhaps over a new connection: the end of the old one came before.
+                self._mind_lines()
+            if is_known:
+                self._untraced.add(peer)
+        answers = self._answers(peer, message)
+        if answers and answers[0][0] == SENDER:
+            self.intake.offends(peer)
+        self.send(answers, peer)
+        worker = self._peers.worker(peer)
+        if came.frame is not None and worker is not None:
+            self._untraced.discard(peer)
+            self._lines.heard(worker, came.frame)
 
     def _mind_lines(self) -> None:
         """Who has ended without a word is not waited for."""
         for worker in self._lines.broken():
+            self._cut.add(worker)
             there = worker in self._hub.places.there and self._hub.epoch > 0
             who = str(self._hub.places[worker]) if there else ""
             self.send(self._hub.lost(worker, self._clock()))
             if there and not self._hub.over:
-                self._say(f"The process has ended of {who}. The others go on.")
+                self._say(f"The process has ended of {who}, or it is cut off. The others go on.")
 
     def _answers(self, peer: bytes, message: FromWorker) -> Answers:
         if isinstance(message, Hello):
+            if self._peers.of(message.worker) not in (None, peer) and message.worker not in self._cut:
+                return [(SENDER, Refused(self._hub.term, self._hub.epoch, self._taken(message.worker)))]
             answers = self._hub.handle(message, self._moment())
             if not any(worker == SENDER for worker, _ in answers):
                 self._peers.bind(peer, message.worker)
+                self._cut.discard(message.worker)
             return answers
         why = self._peers.pretends(peer, message)
         if why is not None:
@@ -231,6 +194,12 @@ class Server:
                 return []
             return [(SENDER, Refused(self._hub.term, self._hub.epoch, why))]
         return self._hub.handle(message, self._moment())
+
+    def _taken(self, worker: WorkerId) -> str:
+        """Whoever repeats the Hello of another is told."""
+        there = self._hub.places[worker].hello
+        who = f"process {there.process} on {there.host}, which is connected"
+        return f"Place {worker} is taken by {who}. Give every worker its own number."
 
     def _moment(self) -> Seconds:
         """When a message came that is read now.
@@ -261,7 +230,7 @@ class Server:
         now, wake_at = self._clock(), self._hub.wake_at
         pause = LOOK_UP if wake_at is None else min(max(wake_at - now, 0.0), LOOK_UP)
         # The socket's file descriptor tells of changes only, so it must be asked for events first.
-        if pause > 0.0 and not self._something_came():
+        if pause > 0.0 and not self.intake.something_came:
             select.select([self._router, self._lines.events], [], [], pause)
 
     def _mind_silence(self) -> None:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from threading import Lock
 
+from tailcut.engines.live.checkpoints.positions import Positions
 from tailcut.engines.live.data.updates import START, Update, UpdateError
 from tailcut.errors import ParameterError
 
@@ -45,6 +46,8 @@ class UpdateLog:
         self._updates: deque[Update] = deque()
         self._bytes = 0
         self._version, self._chain = version, chain
+        self.positions = Positions()
+        """How many gradients of each worker are in the updates so far."""
 
     @property
     def version(self) -> int:
@@ -82,6 +85,7 @@ class UpdateLog:
             self._updates.append(update)
             self._bytes += update.nbytes
             self._version, self._chain = update.version + 1, update.chain
+            self.positions = self.positions.after(update.accepted)
             self._drop()
         for listener in tuple(self._listeners):
             listener()
@@ -98,12 +102,12 @@ class UpdateLog:
             place = version - (self._version - len(self._updates))
             return self._updates[place] if 0 <= place < len(self._updates) else None
 
-    def restart(self, version: int, chain: bytes) -> None:
-        """Begin again at another state, without updates: after a whole state was copied."""
+    def restart(self, version: int, chain: bytes, positions: Positions) -> None:
+        """Begin again at another state, without updates: after a whole state was copied, or loaded."""
         with self._lock:
             self._updates.clear()
             self._bytes = 0
-            self._version, self._chain = version, chain
+            self._version, self._chain, self.positions = version, chain, positions
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call something after every append, in the thread that appends: it must be quick."""

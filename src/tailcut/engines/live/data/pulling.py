@@ -1,24 +1,26 @@
-"""Fetching updates a worker has missed from any worker that holds them."""
+"""Fetching updates a worker has missed from any worker that holds them, or a whole state."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import ceil
 from time import monotonic, sleep
 from types import TracebackType
-from typing import Any, final
+from typing import Any
 
 import torch
 import zmq
 
-from tailcut.engines.live.data.copies import state_of
+from tailcut.engines.live.data.copying import MOST_STATE, copied
 from tailcut.engines.live.data.pool import Pool
+from tailcut.engines.live.data.search import Ahead, PullError, Search, Wanted
 from tailcut.engines.live.data.updates import MOST_HEAD, Update, UpdateError, read
+from tailcut.engines.live.keys import SEALED, Key, secured_client
 from tailcut.engines.live.messages import Copy, NotYet, Pull
 from tailcut.engines.live.wire import BETWEEN_WORKERS, WireError, encode
-from tailcut.errors import TailcutError
 from tailcut.types import Seconds
+
+__all__ = ["PullError", "Puller", "Wanted"]
 
 REACH: Seconds = 1.0
 """To connect to a holder."""
@@ -30,38 +32,17 @@ PAUSE: Seconds = 0.01
 """Before all holders are asked again."""
 
 
-class PullError(TailcutError):
-    """No holder gave an update that is needed."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which updates to fetch, and what they must follow.
-
-    Attributes:
-        versions: of the rounds, in order.
-        chain: of this worker's log, before the first of them.
-        term: of the controller this worker knows.
-        epoch: that it is in.
-    """
-
-    versions: range
-    chain: bytes
-    term: int
-    epoch: int
-
-
 class Puller:
     """Fetches updates, in order, each checked. For one thread at a time.
 
     Args:
         length: of this net's vectors.
         dtype: of theirs.
+        key: of the run; None where it has none.
     """
 
-    def __init__(self, length: int, dtype: torch.dtype) -> None:
-        self._pool = Pool(length, dtype)
+    def __init__(self, length: int, dtype: torch.dtype, key: Key | None = None) -> None:
+        self._pool, self._key = Pool(length, dtype), key
         self._most_bytes = max(MOST_HEAD, length * dtype.itemsize)
         self._context = zmq.Context(1)
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
@@ -88,11 +69,11 @@ class Puller:
         """
         chain, order = wanted.chain, dict(holders)
         self._early.clear()
-        ahead = _Ahead()
+        ahead = Ahead()
         for version in wanted.versions:
             asked = Pull(wanted.term, wanted.epoch, version)
             first = ahead.holder if version <= ahead.newest else None
-            search = _Search(asked, chain, monotonic() + timeout, dict(order), first)
+            search = Search(asked, chain, monotonic() + timeout, dict(order), first)
             found = self._fetch(search, wanted.versions, enough)
             if found is None:
                 self._forget(order, ahead.holder)
@@ -102,14 +83,21 @@ class Puller:
             chain, order = update.chain, {holder: order[holder], **order}
             if holder != ahead.holder:
                 self._forget(order, ahead.holder)
-                ahead = _Ahead(holder, version)
+                ahead = Ahead(holder, version)
             for following in range(ahead.newest + 1, min(version + AHEAD, wanted.versions[-1]) + 1):
                 if not self._ask(order[holder], Pull(wanted.term, wanted.epoch, following), 0.0):
                     break
-                ahead = _Ahead(holder, following)
+                ahead = Ahead(holder, following)
             yield update
 
-    def copy(self, address: str, asked: Copy, timeout: Seconds, enough: Callable[[], bool]) -> Any:
+    def copy(
+        self,
+        address: str,
+        asked: Copy,
+        timeout: Seconds,
+        enough: Callable[[], bool],
+        most_bytes: int = MOST_STATE,
+    ) -> Any:
         """The state of a holder, as soon as it offers it; None where it is not wanted any more.
 
         Args:
@@ -117,34 +105,15 @@ class Puller:
             asked: for which version.
             timeout: seconds.
             enough: whether nothing more is wanted; asked again and again.
+            most_bytes: that it can have.
 
         Raises:
             PullError: the holder did not give it in time.
             CopyError: what it gave is no state.
         """
-        until = monotonic() + timeout
         with self._context.socket(zmq.DEALER) as line:
-            line.setsockopt(zmq.LINGER, 0)
-            line.connect(address)
-            while monotonic() < until and not enough():
-                line.send(encode(asked))
-                while line.poll(_milliseconds(ANSWER)):
-                    frames = line.recv_multipart(copy=False)
-                    if len(frames) > 1:
-                        return state_of([each.buffer for each in frames])
-                    break
-                sleep(PAUSE)
-        if enough():
-            return None
-        raise PullError(
-            f"The worker at {address} gave no copy of its state for {timeout:g} s. Raise max_wait, or start again."
-        )
-
-    def _forget(self, order: Mapping[int, str], holder: int | None) -> None:
-        """Drop a connection with answers under way that nobody waits for any more."""
-        connection = None if holder is None else self._sockets.pop(order[holder], None)
-        if connection is not None:
-            connection.close(0)
+            self._connect(line, address, most_bytes)
+            return copied(line, asked, timeout, enough, most_bytes)
 
     def close(self) -> None:
         """Drop all connections."""
@@ -162,7 +131,7 @@ class Puller:
         self.close()
 
     def _fetch(
-        self, search: _Search, versions: range, enough: Callable[[], bool]
+        self, search: Search, versions: range, enough: Callable[[], bool]
     ) -> tuple[int, Update] | None:
         """One update, and who had it; None where it is not wanted any more."""
         while search.holders and search.left > 0:
@@ -175,7 +144,7 @@ class Puller:
             sleep(min(PAUSE, max(0.0, search.left)))
         raise search.error(versions)
 
-    def _try(self, search: _Search, worker: int) -> Update | None:
+    def _try(self, search: Search, worker: int) -> Update | None:
         """Ask one holder; it has its share of the time that is left."""
         address, patience = search.holders[worker], min(search.left / len(search.holders), ANSWER)
         asked_already, search.ahead = worker == search.ahead, None
@@ -207,7 +176,7 @@ class Puller:
             found = self._read(connection.recv_multipart(copy=False))
             if found.version == version:
                 return found
-            if isinstance(found, Update) and found.version > version:
+            if isinstance(found, Update) and version < found.version <= version + AHEAD:
                 self._early[address, found.version] = found
         return None
 
@@ -215,7 +184,9 @@ class Puller:
         if len(frames) == 2:
             head, raw = frames
             return read(head.bytes, raw.buffer, self._pool.take())
-        message = BETWEEN_WORKERS.read(b"".join(each.bytes for each in frames))
+        if len(frames) > 2:
+            raise WireError(f"An answer of {len(frames)} parts came; they have 1 or 2.")
+        message = BETWEEN_WORKERS.read(frames[0].bytes)
         if not isinstance(message, NotYet):
             raise WireError(f"A {type(message).__name__} came in answer to a request.")
         return message
@@ -224,75 +195,23 @@ class Puller:
         found = self._sockets.get(address)
         if found is None:
             found = self._sockets[address] = self._context.socket(zmq.DEALER)
-            found.setsockopt(zmq.LINGER, 0)
             found.setsockopt(zmq.IMMEDIATE, 1)  # only a holder that is there can be written to
-            found.setsockopt(zmq.IPV6, int("[" in address))
-            found.setsockopt(zmq.MAXMSGSIZE, self._most_bytes)
-            found.connect(address)
+            self._connect(found, address, self._most_bytes)
         return found
 
+    def _connect(self, line: zmq.Socket[bytes], address: str, most_bytes: int) -> None:
+        secured_client(line, self._key)
+        line.setsockopt(zmq.LINGER, 0)
+        line.setsockopt(zmq.IPV6, int("[" in address))
+        line.setsockopt(zmq.MAXMSGSIZE, most_bytes + SEALED)
+        line.setsockopt(zmq.RCVHWM, 2 * AHEAD)
+        line.connect(address)
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Ahead:
-    """Requests under way: to whom, up to which version."""
-
-    holder: int | None = None
-    newest: int = -1
-
-
-@final
-@dataclass(slots=True)
-class _Search:
-    """The search for one update.
-
-    Attributes:
-        asked: the request.
-        chain: that the update must follow.
-        until: when the search is given up.
-        holders: still worth asking.
-        ahead: who has been asked already.
-        said: what is wrong with each holder.
-    """
-
-    asked: Pull
-    chain: bytes
-    until: Seconds
-    holders: dict[int, str]
-    ahead: int | None
-    said: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def left(self) -> Seconds:
-        return self.until - monotonic()
-
-    def drop(self, worker: int, why: str) -> None:
-        self.said[worker] = why
-        del self.holders[worker]
-
-    def judge(self, worker: int, answer: Update | NotYet | None) -> Update | None:
-        """The update, if it is the one that is needed."""
-        if isinstance(answer, Update):
-            if answer.follows(self.chain):
-                return answer
-            self.drop(worker, "has another history than this worker")
-        elif answer is None:
-            self.said.setdefault(worker, "does not answer")
-        else:
-            has = f"has {answer.oldest} to {answer.newest}" if answer.oldest <= answer.newest else "has none"
-            self.said[worker] = has
-            if self.asked.version < answer.oldest:
-                self.drop(worker, has)
-        return None
-
-    def error(self, versions: range) -> PullError:
-        said = "; ".join(f"worker {worker} {why}" for worker, why in self.said.items())
-        first, last = self.asked.version, versions[-1]
-        which = f"version {first}" if first == last else f"versions {first} to {last}"
-        return PullError(
-            f"The updates of {which} cannot be had ({said or 'there is nobody to ask'}). "
-            "Raise log_bytes at all workers, so that more updates are kept, or resume all from a checkpoint."
-        )
+    def _forget(self, order: Mapping[int, str], holder: int | None) -> None:
+        """Drop a connection with answers under way that nobody waits for any more."""
+        connection = None if holder is None else self._sockets.pop(order[holder], None)
+        if connection is not None:
+            connection.close(0)
 
 
 def _milliseconds(patience: Seconds) -> int:

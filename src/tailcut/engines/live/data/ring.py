@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
+from tailcut.engines.live import points
 from tailcut.errors import TailcutError
 from tailcut.types import Seconds
 
@@ -172,6 +173,7 @@ class _Ring:
             self._wait(receive)
             part.add_(own)
             sends.append(self._send(part))
+            points.at("segment", self.tag)
         for passed, part in zip(sends[len(first) :], handed, strict=False):
             self._wait(passed)  # only then may the sum be written over what was sent
             gathers.append(self._receive(part))
@@ -179,6 +181,7 @@ class _Ring:
             self._wait(gathers[at])
             if at < len(handed):
                 sends.append(self._send(part))
+            points.at("segment", self.tag)
         # Gloo counts what is waited for: a second wait for the same send would never end.
         for send in [*sends[: len(first)], *sends[len(first) + len(handed) :]]:
             self._wait(send)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from contextlib import suppress
+from collections import Counter
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from math import ceil
 from threading import Thread
@@ -14,6 +15,8 @@ from typing import final
 import zmq
 
 from tailcut.engines.live.data.log import UpdateLog
+from tailcut.engines.live.keys import Key, secured_server
+from tailcut.engines.live.limits import BACKLOG, HANDSHAKE_MS, MOST_UNREAD, Limits
 from tailcut.engines.live.messages import Copy, NotYet, Pull
 from tailcut.engines.live.wire import BETWEEN_WORKERS, WireError, encode
 from tailcut.errors import InputError
@@ -23,6 +26,12 @@ MOST_REQUEST = 1 << 10
 """Bytes of a request at most; who sends more is disconnected."""
 MOST_KEPT = 1 << 13
 """Requests kept for updates to come."""
+MOST_KEPT_EACH = 1 << 6
+"""Of them, of one peer. Who has more is answered at once."""
+MOST_AT_ONCE = 1 << 10
+"""Requests taken in before those that are kept are looked at again."""
+MOST_WAITING = 1 << 5
+"""Answers that wait to be sent to one peer: more than it can have asked for. Who does not read loses the others."""
 
 
 @final
@@ -45,19 +54,31 @@ class UpdateServer:
         log: to read from. It may grow in any thread.
         host: address of this machine, as the others see it; a free port of it is taken.
         keep: seconds.
+        key: of the run: only who holds it may ask; None for anybody.
     """
 
-    def __init__(self, log: UpdateLog, host: str = "127.0.0.1", keep: Seconds = 0.5) -> None:
+    def __init__(
+        self, log: UpdateLog, host: str = "127.0.0.1", keep: Seconds = 0.5, key: Key | None = None
+    ) -> None:
         self._log, self._keep = log, keep
         self._kept: list[_Kept] = []
+        self._kept_each: Counter[bytes] = Counter()
+        self._limits = Limits()
         self._offered: tuple[int, list[bytes | memoryview]] | None = None
         self._context = zmq.Context(1)
         self._router = self._context.socket(zmq.ROUTER)
         self._router.setsockopt(zmq.MAXMSGSIZE, MOST_REQUEST)
+        self._router.setsockopt(zmq.RCVHWM, MOST_UNREAD)
+        self._router.setsockopt(zmq.SNDHWM, MOST_WAITING)
+        self._router.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        self._router.setsockopt(zmq.BACKLOG, BACKLOG)
         self._router.setsockopt(zmq.IPV6, int(":" in host))
+        self._secured = ExitStack()
+        self._secured.enter_context(secured_server(self._router, key))
         try:
             self._router.bind(f"tcp://[{host}]:*" if ":" in host else f"tcp://{host}:*")
         except zmq.ZMQError as problem:
+            self._secured.close()
             self._context.destroy(0)
             raise InputError(
                 f"Updates cannot be offered at {host!r}: {problem}. Give an address of this machine."
@@ -84,6 +105,7 @@ class UpdateServer:
         self._wake()
         self._thread.join()
         self._router.close(int(1000 * linger))
+        self._secured.close()
         self._context.term()
         self._ring.close()
         self._bell.close()
@@ -127,21 +149,30 @@ class UpdateServer:
                 pass
 
     def _take_requests(self) -> None:
-        while True:
+        for _ in range(MOST_AT_ONCE):
             try:
                 who, *frames = self._router.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            asked = _request(frames)
-            if isinstance(asked, Copy):
-                self._give_state(who, asked)
-            elif asked is not None:
-                wait = self._keep if len(self._kept) < MOST_KEPT else 0.0
-                self._kept.append(_Kept(who, asked, monotonic() + wait))
+            now = monotonic()
+            if self._limits.admits(who, now):
+                self._take(who, _request(frames), now)
 
-    def _give_state(self, who: bytes, asked: Copy) -> None:
+    def _take(self, who: bytes, asked: Pull | Copy | None, now: Seconds) -> None:
+        if asked is None:
+            self._limits.charge(who, now)
+        elif isinstance(asked, Copy):
+            self._give_state(who, asked, now)
+        else:
+            has_room = len(self._kept) < MOST_KEPT and self._kept_each[who] < MOST_KEPT_EACH
+            self._kept.append(_Kept(who, asked, now + self._keep if has_room else now))
+            self._kept_each[who] += 1
+
+    def _give_state(self, who: bytes, asked: Copy, now: Seconds) -> None:
         offered = self._offered
         if offered is not None and offered[0] == asked.version:
+            # Nobody needs it many times.
+            self._limits.charge(who, now)
             self._send([who, *offered[1]], copy=False)
         else:
             self._send([who, encode(NotYet(asked.term, asked.epoch, asked.version, *self._log.span))])
@@ -150,6 +181,7 @@ class UpdateServer:
         # Once for all: the log may grow meanwhile, and a later update must not overtake an earlier one.
         now, newest = monotonic(), self._log.span[1]
         self._kept = [each for each in self._kept if not self._answered(each, now, newest)]
+        self._kept_each = Counter(each.who for each in self._kept)
 
     def _answered(self, kept: _Kept, now: Seconds, newest: int) -> bool:
         asked = kept.asked

@@ -128,7 +128,7 @@ def read(head: bytes, raw: memoryview, into: Tensor) -> Update:
         raise UpdateError("The checksum of an update is wrong: it was damaged on its way.")
     try:
         found = _decoder.decode(packed)
-    except msgspec.MsgspecError as problem:
+    except (ValueError, RecursionError) as problem:
         raise UpdateError(f"The head of an update could not be read: {problem}.") from problem
     if (found.kind, found.length) != (kind, length):
         raise UpdateError(

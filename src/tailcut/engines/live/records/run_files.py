@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, final
@@ -26,8 +26,6 @@ EVERY: Seconds = 0.25
 """Between two replacements of `now.json`."""
 MANY = 200
 """Workers from which on it is replaced less often, for it takes longer to write."""
-FLUSH: Seconds = 1.0
-"""After which rounds are handed to the operating system; a controller that is killed loses no more than that."""
 
 
 @final
@@ -38,17 +36,31 @@ class RunFiles(Listener):
         folder: where; it must not hold a run.
         asked: what was asked for.
         calendar: seconds since 1970, for whoever watches from elsewhere.
+        before: lines that another controller has written there before, and that this one goes on after; None for a
+            folder of its own.
 
     Raises:
         InputError: the folder holds a run already, or cannot be written.
     """
 
-    def __init__(self, folder: RunFolder, asked: Asked, calendar: Callable[[], Seconds] = time.time) -> None:
-        folder.claim(asked.as_json())
+    def __init__(
+        self,
+        folder: RunFolder,
+        asked: Asked,
+        calendar: Callable[[], Seconds] = time.time,
+        before: Sequence[RoundRecord | Settle] | None = None,
+    ) -> None:
+        if before is None:
+            folder.claim(asked.as_json())
         self._folder, self._asked, self._calendar = folder, asked, calendar
         self._tally, self._looking = Tally(), Looking(asked.clock)
-        self._lines = _opened(folder.rounds)
-        self._next_look = self._next_flush = asked.clock
+        self._lines = _opened(folder.rounds, goes_on=before is not None)
+        self._next_look = asked.clock
+        for line in before or ():
+            if isinstance(line, RoundRecord):
+                self._tally.take(line)
+            else:
+                self._tally.settle(line)
 
     def round(self, record: RoundRecord) -> None:
         """A line more."""
@@ -65,9 +77,6 @@ class RunFiles(Listener):
         if now >= self._next_look:
             self._next_look = now + EVERY * max(1.0, self._asked.workers / MANY)
             self._tell(hub, now)
-        if now >= self._next_flush:
-            self._next_flush = now + FLUSH
-            self._lines.flush()
 
     def end(self, hub: Hub, now: Seconds) -> None:
         """The last line, kept for good."""
@@ -94,9 +103,12 @@ class RunFiles(Listener):
         _replace(self._folder.now, look.as_json())
 
 
-def _opened(file: Path) -> TextIO:
+def _opened(file: Path, goes_on: bool) -> TextIO:
+    """For lines, each of which is the operating system's at once: a controller that is killed loses none."""
     try:
-        return file.open("x", encoding="utf-8")
+        if goes_on:
+            _drop_torn(file)
+        return file.open("a" if goes_on else "x", encoding="utf-8", buffering=1)
     except OSError as error:
         raise InputError(
             f"{file} cannot be written ({reason(error)}). Give another folder for the run."
@@ -106,3 +118,11 @@ def _opened(file: Path) -> TextIO:
 def _replace(file: Path, text: str) -> None:
     with replacing(file, lasting=False) as draft:
         draft.write(text.encode())
+
+
+def _drop_torn(file: Path) -> None:
+    """Cut off a last line without an end: whoever wrote it was killed."""
+    written = file.read_bytes()
+    whole = written.rfind(b"\n") + 1
+    if whole < len(written):
+        os.truncate(file, whole)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,10 +12,11 @@ from pathlib import Path
 from tailcut.engines.live.records.asked import Asked
 from tailcut.engines.live.records.files import RunFolder
 from tailcut.engines.live.records.listener import Guarded, Listener, Several
+from tailcut.engines.live.records.read import read_run
 from tailcut.engines.live.records.run_files import RunFiles
 from tailcut.engines.live.records.scalars import Scalars
 from tailcut.engines.live.records.straggling import Straggling
-from tailcut.types import Seconds
+from tailcut.types import RoundRecord, Seconds
 
 
 def asked_now(
@@ -37,7 +38,12 @@ def asked_now(
 
 
 def listeners(
-    asked: Asked, journal: Path | None, tensorboard: Path | None, say: Callable[[str], None]
+    asked: Asked,
+    journal: Path | None,
+    tensorboard: Path | None,
+    say: Callable[[str], None],
+    more: Sequence[Listener] = (),
+    goes_on: bool = False,
 ) -> Listener:
     """Who is told of a run; what cannot be written is said before it begins.
 
@@ -46,19 +52,32 @@ def listeners(
         journal: folder to record the run in; None for nowhere.
         tensorboard: folder for scalars; None for none.
         say: is told sentences for the user.
+        more: who else is told.
+        goes_on: whether the run was recorded by another controller before, in the same folder.
 
     Raises:
         InputError: a folder cannot be written, or holds a run already.
         MissingExtraError: scalars are wanted and TensorBoard is not installed.
     """
-    each: list[Listener] = []
+    each: list[Listener] = list(more)
     if tensorboard is not None:
         scalars = Scalars(tensorboard, asked.clock)
         each.append(Guarded(scalars, f"Writing TensorBoard's scalars to {tensorboard}", say))
     if journal is not None:
         folder = RunFolder(journal)
-        each.append(Guarded(RunFiles(folder, asked), f"The record of the run in {journal}", say))
-        each.append(Guarded(Straggling(folder, asked.workers, say), f"The report in {journal}", say))
+        before = None
+        if goes_on:
+            recorded = read_run(journal)
+            asked, before = recorded.asked, recorded.lines
+        files = RunFiles(folder, asked, before=before)
+        straggling = Straggling(folder, asked.workers, say)
+        for line in before or ():
+            if isinstance(line, RoundRecord):
+                straggling.round(line)
+            else:
+                straggling.settled(line)
+        each.append(Guarded(files, f"The record of the run in {journal}", say))
+        each.append(Guarded(straggling, f"The report in {journal}", say))
     return Several(each)
 
 

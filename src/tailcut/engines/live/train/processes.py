@@ -14,6 +14,7 @@ from multiprocessing.queues import SimpleQueue
 from threading import Thread
 from typing import TypeAlias
 
+from tailcut.engines.live.keys import with_key
 from tailcut.engines.live.launch import LOOK, PATIENCE, environment, free_port
 from tailcut.errors import TailcutError
 
@@ -46,10 +47,9 @@ def in_processes(
     context.set_forkserver_preload(list(preload))
     port = free_port()
     said: Said | None = None if tell is None else context.SimpleQueue()
-    running = [
-        context.Process(target=_be_worker, args=(job, environment(worker, workers, port), said), daemon=True)
-        for worker in range(workers)
-    ]
+    key = {name: value for name, value in with_key(os.environ).items() if name not in os.environ}
+    places = [environment(worker, workers, port) | key for worker in range(workers)]
+    running = [context.Process(target=_be_worker, args=(job, place, said), daemon=True) for place in places]
 
     def look() -> None:
         while tell is not None and said is not None and not said.empty():

@@ -1,12 +1,15 @@
-"""The controller's process, as the worker sees it that has started it."""
+"""The controller's process, as whoever has started it sees it: worker 0, or the launcher."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from threading import Thread
-from typing import final
+from typing import TypeAlias, final
 
 from tailcut.errors import InputError
 from tailcut.types import Seconds
@@ -15,16 +18,30 @@ PATIENCE: Seconds = 5.0
 """For a controller that was told to end."""
 _SAYS = "tailcut: "
 
+Child: TypeAlias = "subprocess.Popen[str]"
+
+
+def waiting(environment: Mapping[str, str] | None = None) -> Child:
+    """A process that has everything loaded and waits to be a controller. It ends with this one."""
+    return _process(["controller-standby"], environment)
+
+
+def _process(command: Sequence[str], environment: Mapping[str, str] | None) -> Child:
+    pipe, whole = subprocess.PIPE, [sys.executable, "-m", "tailcut.cli", *command]
+    return subprocess.Popen(whole, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
+
 
 @final
 class ControllerProcess:
     """Started, and listening.
 
-    It ends with the run, or with this process: this one holds the other end of its input. What it says to people is
-    passed on to the screen.
+    It ends with the run, or with this process: this one holds the other end of its input.
 
     Args:
         options: of `tailcut controller`; None for one that is left out.
+        tell: is given what it says to people, line by line, from a thread; by default that goes to standard error.
+        environment: of its process; by default this one's.
+        standby: a process that waits to be it, has everything loaded, and so listens at once; None for a new one.
 
     Attributes:
         address: to connect to.
@@ -33,12 +50,23 @@ class ControllerProcess:
         InputError: it did not start; the sentence is its own.
     """
 
-    def __init__(self, options: Mapping[str, object]) -> None:
-        command = [sys.executable, "-m", "tailcut.cli", "controller"]
-        command += [f"--{name}={value}" for name, value in options.items() if value is not None]
-        pipe = subprocess.PIPE
-        self._child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-        self._last = ""
+    def __init__(
+        self,
+        options: Mapping[str, object],
+        tell: Callable[[str], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+        standby: Child | None = None,
+    ) -> None:
+        self._tell = tell or partial(print, file=sys.stderr, flush=True)
+        given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+        command = ["controller", *given]
+        if standby is not None and standby.poll() is None:
+            self._child = standby
+            with suppress(OSError):  # it has just ended, which its silence tells
+                assert standby.stdin is not None
+                print(json.dumps(command), file=standby.stdin, flush=True)
+        else:
+            self._child = _process(command, environment)
         self._relay = Thread(target=self._pass_on, name="tailcut-controller", daemon=True)
         assert self._child.stdout is not None
         self.address = self._child.stdout.readline().strip()
@@ -47,17 +75,23 @@ class ControllerProcess:
             raise InputError(why or f"The controller ended with exit code {code} before the run began.")
         self._relay.start()
 
-    def end(self, at_once: bool) -> None:
+    @property
+    def code(self) -> int | None:
+        """It has ended with; None as long as it runs."""
+        return self._child.poll()
+
+    def end(self, at_once: bool, patience: Seconds | None = None) -> None:
         """See it out.
 
         Args:
             at_once: do not wait for the run to end; the other workers are told.
+            patience: seconds to wait for it otherwise; None for as long as it takes.
         """
         assert self._child.stdin is not None
         if at_once:
             self._child.stdin.close()
         try:
-            _ = self._child.wait(PATIENCE if at_once else None)
+            _ = self._child.wait(PATIENCE if at_once else patience)
         except subprocess.TimeoutExpired:
             self._child.kill()
             _ = self._child.wait()
@@ -70,7 +104,7 @@ class ControllerProcess:
         assert self._child.stderr is not None
         with self._child.stderr as said:
             for line in said:
-                print(line, end="", file=sys.stderr, flush=True)
+                self._tell(line.rstrip("\n"))
 
     def _failed(self) -> tuple[int, str]:
         """Exit code and last sentence of one that ended before it began; whatever else it said is passed on."""
@@ -79,5 +113,5 @@ class ControllerProcess:
         if not last.startswith(_SAYS):
             others, last = [*others, last], ""
         for line in others:
-            print(line, file=sys.stderr)
+            self._tell(line)
         return self._child.returncode, last.removeprefix(_SAYS)

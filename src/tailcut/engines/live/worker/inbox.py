@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import TypeAlias, final
 
 from tailcut.engines.live.messages import Free, FromController, Refused
 from tailcut.engines.live.worker.link import Link
@@ -13,9 +14,21 @@ from tailcut.types import Seconds
 LOOK_UP: Seconds = 1.0
 """After which a worker that waits sees whether it has waited too long."""
 
+WITHOUT: Seconds = 5.0
+"""That one who has left goes on serving others when there is no controller any more."""
+
 
 class RunError(TailcutError):
     """The run cannot go on at this worker; the message says why."""
+
+
+@final
+class Renewed:
+    """No message, but in order with them: the connection was lost and is there again, perhaps to another controller."""
+
+
+RENEWED = Renewed()
+News: TypeAlias = FromController | Renewed
 
 
 class Inbox:
@@ -31,15 +44,17 @@ class Inbox:
 
     def __init__(self, link: Link, max_wait: Seconds, clock: Callable[[], Seconds]) -> None:
         self._link, self._max_wait, self._clock = link, max_wait, clock
-        self._unread: deque[FromController] = deque()
+        self._unread: deque[News] = deque()
         self._broken = False
 
-    def look(self) -> Iterable[FromController]:
+    def look(self) -> Iterable[News]:
         """All that came and was not read, without waiting. It stays unread."""
         self._unread.extend(map(self._sound, self._link.waiting()))
+        if self._link.take_renewal():
+            self._unread.append(RENEWED)
         return self._unread
 
-    def next(self) -> FromController:
+    def next(self) -> News:
         """The next message, waited for."""
         if self._unread:
             return self._unread.popleft()
@@ -48,6 +63,8 @@ class Inbox:
             message = self._link.next(min(LOOK_UP, self._max_wait))
             if message is not None:
                 return self._sound(message)
+            if self._link.take_renewal():
+                return RENEWED
             if self._link.is_connected:
                 last = self._clock()
         self._broken = True
@@ -56,8 +73,10 @@ class Inbox:
             "See why it has ended, or raise max_wait."
         )
 
-    def until_free(self, patience: Seconds) -> None:
+    def until_free(self, patience: Seconds) -> bool:
         """Wait until nobody needs anything of this worker: whoever has left does not mind what else is said.
+
+        Whether that was said; otherwise the run has failed, or there is no controller any more.
 
         Args:
             patience: seconds to wait at most; infinite to wait as long as there is a controller.
@@ -65,8 +84,11 @@ class Inbox:
         until = self._clock() + (0.0 if self._broken else patience)
         while (left := until - self._clock()) > 0:
             message = self._unread.popleft() if self._unread else self._link.next(min(LOOK_UP, left))
-            if isinstance(message, Free | Refused) or (message is None and not self._link.is_connected):
-                return
+            if isinstance(message, Free | Refused):
+                return isinstance(message, Free)
+            if message is None and not self._link.is_connected:
+                until = min(until, self._clock() + WITHOUT)
+        return False
 
     def _sound(self, message: FromController) -> FromController:
         if isinstance(message, Refused):

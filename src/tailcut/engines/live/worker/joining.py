@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
+from tailcut.engines.live.checkpoints.positions import Positions
 from tailcut.engines.live.data.buffer import FlatBuffer
 from tailcut.engines.live.data.copies import CopyError, frames_of
 from tailcut.engines.live.data.log import UpdateLog
@@ -31,7 +32,8 @@ def state_to_offer(own: Own) -> list[bytes | memoryview] | None:
     # What this worker's own pass has done to the buffers is in its gradient's vector already.
     own.flat.restore()
     try:
-        return frames_of(own.replica.state() | {"chain": own.log.chain})
+        more = {"chain": own.log.chain, "positions": own.log.positions.state()}
+        return frames_of(own.replica.state() | more)
     except CopyError as problem:
         print(f"tailcut: No worker can join: {problem}", file=sys.stderr, flush=True)
         return None
@@ -55,5 +57,5 @@ def copy_state(
         return False
     own.replica.load(state)
     own.flat.rebase()
-    own.log.restart(own.replica.version, state["chain"])
+    own.log.restart(own.replica.version, state["chain"], Positions.at(state["positions"]))
     return True

@@ -9,15 +9,18 @@ from uuid import uuid4
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from tailcut.engines.live.keys import SEALED, Key, secured_client
 from tailcut.engines.live.messages import FromController, FromWorker
-from tailcut.engines.live.wire import FROM_CONTROLLER, encode
+from tailcut.engines.live.wire import FROM_CONTROLLER, MOST_BYTES, encode
 from tailcut.errors import InputError
 from tailcut.types import Seconds
 
 LINGER_MS = 1000
 """How long a closing line goes on sending what was said last."""
-KEEPALIVE_S = 30
-"""Of quiet after which the system sees whether the other machine is still there."""
+HEARTBEAT_MS = 2000
+"""Between two looks whether the other is still there."""
+CUT_OFF_MS = 15_000
+"""Of silence after which a connection counts as broken."""
 
 
 class Link:
@@ -25,21 +28,31 @@ class Link:
 
     Args:
         address: of the controller, as `tcp://host:port`.
+        key: of the run; None where it has none.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, key: Key | None = None) -> None:
         self.address = address
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
+        secured_client(self._socket, key)
         self._socket.setsockopt(zmq.LINGER, LINGER_MS)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES + SEALED)
         # A worker that computes for long reads nothing meanwhile, and must find every message when it does.
         self._socket.setsockopt(zmq.RCVHWM, 0)
         # The same name after a connection was lost: the controller knows it again.
         self._socket.setsockopt(zmq.ROUTING_ID, uuid4().bytes)
-        self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
-        self._socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, KEEPALIVE_S)
-        self._is_connected = False
-        self._events = self._socket.get_monitor_socket(zmq.EVENT_CONNECTED | zmq.EVENT_DISCONNECTED)
+        # Answered beside whatever the worker does: only one that is stopped, or cut off, is silent.
+        self._socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
+        self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, CUT_OFF_MS)
+        self._socket.setsockopt(zmq.HEARTBEAT_TTL, CUT_OFF_MS)
+        self._socket.setsockopt(zmq.CONNECT_TIMEOUT, HEARTBEAT_MS)
+        self._is_connected = self._is_renewed = False
+        self._connections = 0
+        self._events = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+        self._poller = zmq.Poller()
+        self._poller.register(self._socket, zmq.POLLIN)
+        self._poller.register(self._events, zmq.POLLIN)
         try:
             self._socket.connect(address)
         except zmq.ZMQError as problem:
@@ -52,18 +65,30 @@ class Link:
     def is_connected(self) -> bool:
         """Whether the controller's process is there, as far as is known."""
         while self._events.poll(0):
-            self._is_connected = recv_monitor_message(self._events)["event"] == zmq.EVENT_CONNECTED
+            self._is_connected = recv_monitor_message(self._events)["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED
+            self._connections += self._is_connected
+            self._is_renewed |= self._is_connected and self._connections > 1
         return self._is_connected
+
+    def take_renewal(self) -> bool:
+        """Whether the connection was lost and is there again, perhaps to another controller; told once."""
+        found = self.is_connected and self._is_renewed
+        self._is_renewed = self._is_renewed and not found
+        return found
 
     def send(self, message: FromWorker) -> None:
         """Say something; it is on its way when this returns."""
         self._socket.send(encode(message))
 
     def next(self, seconds: Seconds) -> FromController | None:
-        """The next message, waited for so long; None where none came."""
-        if not self._socket.poll(max(0, round(1000 * seconds))):
+        """The next message, waited for so long; None where none came, or something happened to the connection."""
+        milliseconds = max(0, round(1000 * seconds))
+        if milliseconds:
+            self._poller.poll(milliseconds)
+        try:
+            return FROM_CONTROLLER.read(self._socket.recv(zmq.NOBLOCK))
+        except zmq.Again:
             return None
-        return FROM_CONTROLLER.read(self._socket.recv())
 
     def waiting(self) -> Iterator[FromController]:
         """What has come so far."""

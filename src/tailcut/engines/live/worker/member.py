@@ -14,28 +14,30 @@ from tailcut.engines.live.data.pulling import Puller, Wanted
 from tailcut.engines.live.data.ring import Group, ReduceError, reduce
 from tailcut.engines.live.data.updates import Update
 from tailcut.engines.live.messages import (
+    Again,
     Applied,
     Arrived,
     Bye,
     Close,
-    FromController,
     Go,
     Hello,
     Limit,
     Meet,
     New,
     Over,
-    State,
     Stop,
 )
-from tailcut.engines.live.worker.inbox import Inbox, RunError
-from tailcut.engines.live.worker.joining import Own, copy_state, state_to_offer
+from tailcut.engines.live.points import at
+from tailcut.engines.live.worker.inbox import Inbox, News, Renewed
+from tailcut.engines.live.worker.joining import Own
+from tailcut.engines.live.worker.keeping import Keeping
 from tailcut.engines.live.worker.link import Link
+from tailcut.engines.live.worker.membership import Membership
 from tailcut.engines.live.worker.outcome import Outcome
 from tailcut.engines.live.worker.replica import Replica
 from tailcut.types import Seconds, WorkerId
 
-SILENCE: Seconds = 1.5
+SILENCE: Seconds = 0.6
 """Of another worker in a reduction, after which that is given up: sooner than the controller expels who is in it."""
 COMPARE_EVERY = 100
 """Updates after which those who made one also tell a digest of their parameters."""
@@ -51,6 +53,7 @@ class Parts:
     flat: FlatBuffer
     log: UpdateLog
     puller: Puller
+    keeping: Keeping
     offer: Callable[[int, list[bytes | memoryview] | None], None] = lambda version, frames: None
 
 
@@ -60,7 +63,7 @@ class Member:
     Args:
         parts: its own.
         hello: how it presents itself.
-        mesh: makes the process group of an epoch, from its number, this worker's place in it and its size.
+        mesh: makes the process group of an epoch, from its term and number, this worker's place in it and its size.
         max_wait: seconds without a word from the controller after which to give up.
         total: version at which the run ends; None for none.
         clock: seconds, never running backwards.
@@ -74,28 +77,27 @@ class Member:
         self,
         parts: Parts,
         hello: Hello,
-        mesh: Callable[[int, int, int], Group],
+        mesh: Callable[[int, int, int, int], Group],
         max_wait: Seconds = 300.0,
         total: int | None = None,
         clock: Callable[[], Seconds] = time.monotonic,
     ) -> None:
         self.worker, self.over = hello.worker, False
         self._link, self._replica, self._flat = parts.link, parts.replica, parts.flat
-        self._log, self._puller, self._offer = parts.log, parts.puller, parts.offer
+        self._log, self._puller, self._keeping = parts.log, parts.puller, parts.keeping
         self._max_wait, self._total, self._clock = max_wait, total, clock
-        self._own = Own(parts.replica, parts.flat, parts.log)
         self._inbox = Inbox(parts.link, max_wait, clock)
+        own = Own(parts.replica, parts.flat, parts.log)
+        self._membership = Membership(
+            hello, own, parts.link, self._inbox, parts.puller, mesh, parts.offer, max_wait
+        )
         self._closed: dict[int, Close] = {}
-        self._members: tuple[WorkerId, ...] = ()
+        self._in_it: tuple[WorkerId, ...] = ()
         self._limit: Limit | None = None
-        self._mesh = mesh
-        self._group: Group | None = None
         # What this worker waits in step() with; None where it has nothing that could be used.
         self._brought: tuple[int, float, Seconds, bool] | None = None
-        self._link.send(hello)
-        self._enter(self._welcome())
-        while not self._joined():
-            self._enter(self._welcome())
+        self._meets: set[int] = set()
+        self._membership.join()
         self._since = clock()
 
     @property
@@ -123,7 +125,8 @@ class Member:
 
     def meet(self, every: int) -> None:
         """Ask for all workers to meet at versions that this number divides."""
-        self._link.send(Meet(self._new.term, self._new.epoch, self.worker, every))
+        self._meets.add(every)
+        self._ask_to_meet()
 
     def arrive(self, samples: int, share: float, finite: bool) -> Outcome:
         """Hand in the gradients that the parameters hold, and take part in what comes of them.
@@ -139,7 +142,7 @@ class Member:
         self._flat.pack(max(samples, 1), share)
         whole = finite and samples > 0 and self._flat.finite()
         self._brought = (samples, share, began - self._since, whole)
-        self._link.send(Arrived(*self._here, *self._brought))
+        self._hand_in()
         return self._outcome(began)
 
     def skip(self) -> Outcome:
@@ -149,47 +152,48 @@ class Member:
 
     def leave(self) -> None:
         """Take part no longer. Others are not kept waiting, but may still pull what this worker holds."""
-        self._link.send(Bye(*self._here))
+        self._link.send(Bye(*self._membership.here))
 
     def until_free(self, patience: Seconds) -> None:
         """After leaving: wait until nobody needs anything of this worker, or there is no controller any more."""
-        self._inbox.until_free(patience)
+        if self._inbox.until_free(patience):
+            # Only who holds nothing that somebody lacks is told so.
+            self._keeping.confirmed(self.version)
 
-    @property
-    def _here(self) -> tuple[int, int, int, int]:
-        return self._new.term, self._new.epoch, self.worker, self.version
+    def _hand_in(self) -> None:
+        """Wait for what becomes of the gradient that this worker has brought."""
+        if self._brought is not None:
+            at("submitting", self.version)
+            self._link.send(Arrived(*self._membership.here, *self._brought))
+            at("submitted", self.version)
+
+    def _ask_to_meet(self) -> None:
+        """Every controller must be told."""
+        for every in sorted(self._meets):
+            self._link.send(Meet(*self._membership.here[:3], every))
 
     # -- what the controller says -------------------------------------------------------------------------------
-
-    def _welcome(self) -> New:
-        message = self._inbox.next()
-        while isinstance(message, Stop | Close | Limit):
-            # Of an epoch that this worker never came to take part in.
-            message = self._inbox.next()
-        if isinstance(message, Over):
-            raise RunError(f"The run has ended, at version {message.version}, before this worker could join.")
-        if not isinstance(message, New):
-            raise RunError(
-                f"The controller answered Hello with {type(message).__name__}. Start all workers again."
-            )
-        return message
 
     def _outcome(self, began: Seconds) -> Outcome:
         before = self.version
         while True:
             message = self._inbox.next()
             waited = self._clock() - began
+            if isinstance(message, Close):
+                self._keeping.confirmed(message.needed)
             if isinstance(message, Close) and self._is_mine(message):
                 if self._take_part(message):
                     return self._told(before, waited, 0.0, accepted=True)
                 continue
             if isinstance(message, Stop):
-                self._link.send(State(*self._here, self._log.chain))
+                self._membership.stopped()
                 continue
+            if self._is_given_up(message):
+                message = self._membership.answer()
             if isinstance(message, New):
                 if self._goes_on(message):
                     continue
-                in_it = self.version > before and self.worker in self._members
+                in_it = self.version > before and self.worker in self._in_it
                 return self._told(before, waited, 0.0, accepted=in_it)
             self._note(message)
             if isinstance(message, Go | Over):
@@ -202,15 +206,24 @@ class Member:
                 late = message.late if isinstance(message, Go) else 0.0
                 return self._told(before, waited, late, accepted=False)
 
-    def _is_mine(self, close: Close) -> bool:
-        return close.version == self.version and self.worker in close.accepted
+    def _is_given_up(self, message: News) -> bool:
+        """Whether the others have gone on without this worker, or the controller may not know of it any more."""
+        if isinstance(message, Again):
+            new = self._membership.new
+            return (message.term, message.epoch) >= (new.term, new.epoch)
+        return isinstance(message, Renewed)
 
-    def _drops(self, message: FromController) -> bool:
+    def _is_mine(self, close: Close) -> bool:
+        new = self._membership.new
+        is_here = (close.term, close.epoch, close.version) == (new.term, new.epoch, self.version)
+        return is_here and self.worker in close.accepted
+
+    def _drops(self, message: News) -> bool:
         """Whether it tells this worker to drop what it computes."""
         is_here = isinstance(message, Close) and message.version == self.version
         return is_here and isinstance(message, Close) and self.worker in message.abandon
 
-    def _note(self, message: FromController) -> None:
+    def _note(self, message: News) -> None:
         match message:
             case Close():
                 self._closed[message.version] = message
@@ -221,67 +234,53 @@ class Member:
             case Over():
                 self.over = True
 
-    # -- epochs -------------------------------------------------------------------------------------------------
-
-    def _enter(self, new: New) -> None:
-        """Be a member of an epoch. Nothing of the one before it completes from here on."""
-        self._new, self._closed, self._limit = new, {}, None
-        self._addresses = dict(zip(new.members, new.addresses, strict=True))
-        self._group = None
-        self._group = self._mesh(new.epoch, new.members.index(self.worker), len(new.members))
-        offers = bool(new.joiners) and new.holder == self.worker
-        self._offer(new.base, state_to_offer(self._own) if offers else None)
-
-    def _joined(self) -> bool:
-        """Copy the state that a worker which joins does not have; False where the epoch was over before."""
-        new = self._new
-        if self.worker not in new.joiners:
-            return True
-        address = self._addresses[new.holder]
-        if not copy_state(self._own, new, self._puller, address, self._max_wait, self._is_called):
-            return False
-        self._link.send(Applied(*self._here, self._log.chain))
-        return True
-
     def _goes_on(self, new: New) -> bool:
         """Enter a new epoch; whether this worker goes on waiting in it."""
-        self._enter(new)
+        is_other = new.term != self._membership.new.term
+        self._closed, self._limit = {}, None
         if self.worker in new.joiners:
-            # What it has copied before nobody knew of, so it may be of no use any more.
+            # What it has is of no use any more: it gets the state of the others.
             self._brought = None
-            return not self._joined()
+            self._keeping.forget()
+        if not self._membership.enter(new):
+            return True
+        if is_other:
+            self._ask_to_meet()
         self._catch_up(new.base)
         if self.version < new.base:
             # It is over already.
             return True
-        if self._brought is None:
-            return False
-        self._link.send(Arrived(*self._here, *self._brought))
-        return True
+        self._hand_in()
+        return self._brought is not None
 
     # -- updates ------------------------------------------------------------------------------------------------
 
     def _take_part(self, close: Close) -> bool:
         """Reduce among the accepted, and apply the result; whether it came to that."""
+        at("reducing", self.version)
         self._flat.stamp(close)
         reduced = self._flat.empty()
-        places = [self._new.members.index(worker) for worker in close.accepted]
-        me = self._new.members.index(self.worker)
-        try:
-            assert self._group is not None
-            reduce(self._group, me, places, self._flat.source, reduced, close.version, SILENCE)
-        except ReduceError:
-            # Whoever else is in it learns of this when the group is gone. The gradient is as it was.
-            self._group = None
-        if self._group is None:
-            self._link.send(State(*self._here, self._log.chain))
+        (me,), places = self._membership.places([self.worker]), self._membership.places(close.accepted)
+        group, failed = self._membership.group, True
+        if group is not None:
+            try:
+                reduce(group, me, places, self._flat.source, reduced, close.version, SILENCE)
+                failed = False
+            except ReduceError:
+                pass
+        # No reference may be left, or the others would wait for this worker.
+        del group
+        if failed:
+            self._membership.stopped()
             return False
+        at("reduced", self.version)
         update = Update.made(close, reduced, self._log.chain)
         scatter = self._flat.scatter_in(reduced, len(close.accepted), update.samples)
         self._apply([update])
         compared = self.version % COMPARE_EVERY == 0 or self.version == self._total
         numbers = self._replica.digest() if compared else b""
-        self._link.send(Applied(*self._here, self._log.chain, numbers, scatter))
+        self._link.send(Applied(*self._membership.here, self._log.chain, numbers, scatter))
+        at("reported", self.version)
         self._log.forget(close.needed)
         return True
 
@@ -289,32 +288,33 @@ class Member:
         """Apply what was made without this worker."""
         if version <= self.version:
             return
-        wanted = Wanted(range(self.version, version), self._log.chain, self._new.term, self._new.epoch)
+        new = self._membership.new
+        wanted = Wanted(range(self.version, version), self._log.chain, new.term, new.epoch)
         # Whoever made the newest update has all before it too.
         newest = self._closed.get(version - 1)
-        order = dict.fromkeys([*(newest.accepted if newest else ()), *self._new.members])
-        holders = {worker: self._addresses[worker] for worker in order if worker != self.worker}
-        self._apply(self._puller.pull(wanted, holders, self._max_wait, self._is_called))
+        holders = self._membership.holders(newest.accepted if newest else ())
+        at("pulling", self.version)
+        self._apply(self._puller.pull(wanted, holders, self._max_wait, lambda: self._membership.is_called))
         self._log.forget(newest.needed if newest else 0)
-
-    def _is_called(self) -> bool:
-        """Whether the epoch is over: whoever had the newest update may be gone."""
-        return any(isinstance(message, New | Stop) for message in self._inbox.look())
 
     def _apply(self, updates: Iterable[Update]) -> None:
         for update in updates:
+            at("applying", self.version)
             self._flat.unpack(update.flat, update.samples)
             self._replica.apply(update.scale)
             self._log.append(update)
             self._brought = None
-            self._members = update.accepted
+            self._in_it = update.accepted
+            self._keeping.made(self._membership.is_first)
+            at("applied", self.version, self._log.chain, update.accepted)
 
     def _told(self, before: int, waited: Seconds, late: Seconds, accepted: bool) -> Outcome:
-        applied = self.version - before
+        # Who was given up may have made updates that nobody else has, and is before them again.
+        applied = max(0, self.version - before)
         if not applied:
             # Nothing came of this worker's pass, so its batch statistics must not either.
             self._flat.restore()
         self._closed = {version: close for version, close in self._closed.items() if version >= self.version}
         self._since = self._clock()
-        members = self._members if applied else ()
+        members = self._in_it if applied else ()
         return Outcome(self.version, accepted, members, waited, late, applied, self.over)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
+from tailcut.engines.live.checkpoints import retaking
 from tailcut.engines.live.worker.batches import Micro, samples_of, sizes_of
 from tailcut.engines.live.worker.checks import check_net, check_samples, check_settings
 from tailcut.engines.live.worker.inbox import RunError
@@ -46,6 +47,9 @@ class Optimizer(torch.optim.Optimizer):
         max_wait: seconds of silence after which a run is given up, with a sentence about who was silent.
         journal: folder to keep a record of the run in, written by the controller.
         tensorboard: folder for scalars that TensorBoard shows, likewise.
+        checkpoints: folder to keep the state in, and to go on from where there is one; the same at every worker.
+        checkpoint_every: updates from one to the next. The last version of a run with a `total` is kept too.
+        keep: checkpoints that stay.
 
     Attributes:
         inner: the wrapped optimiser.
@@ -72,6 +76,9 @@ class Optimizer(torch.optim.Optimizer):
         journal: str | PathLike[str] | None = None,
         tensorboard: str | PathLike[str] | None = None,
         log_bytes: int = 1 << 30,
+        checkpoints: str | PathLike[str] | None = None,
+        checkpoint_every: int = 100,
+        keep: int = 3,
     ) -> None:
         check_settings(late, rate, total, max_wait, clip_norm)
         check_net(module, optimiser)
@@ -82,9 +89,10 @@ class Optimizer(torch.optim.Optimizer):
         self._samples, self._micro = 1, Micro()
         self._total, self._met = total, set[int]()
         replica = Replica(module, optimiser, scheduler, clip_norm, after_update)
-        folders = (None if each is None else fspath(each) for each in (journal, tensorboard))
+        folders = [None if each is None else fspath(each) for each in (journal, tensorboard, checkpoints)]
         ask = Start(policy, rate, late, total, max_wait, *folders)
-        self._session = Session(replica, ask, f"clip_norm={clip_norm}", log_bytes)
+        kept = (folders[-1], checkpoint_every, keep)
+        self._session = Session(replica, ask, f"clip_norm={clip_norm}", log_bytes, kept)
         self._member = self._session.member
         # Who joins a run that is under way has loaded a state.
         self.param_groups, self.state = optimiser.param_groups, optimiser.state
@@ -98,6 +106,11 @@ class Optimizer(torch.optim.Optimizer):
     def version(self) -> int:
         """Updates that the parameters have."""
         return self._member.version
+
+    @property
+    def position(self) -> int:
+        """How many gradients of this worker are in updates: where it is in its data, if it takes dropped ones again."""
+        return self._session.position
 
     @property
     def over(self) -> bool:
@@ -127,19 +140,26 @@ class Optimizer(torch.optim.Optimizer):
             outcome = self._member.skip()
         else:
             outcome = self._member.arrive(micro.of(whole), micro.share, finite)
+        # Who was given up and came back has loaded a state.
+        self.param_groups, self.state = self.inner.param_groups, self.inner.state
         self.outcome = replace(outcome, over=self.over)
         return self.outcome
 
-    def rounds(self, loader: Iterable[T], total: int | None = None) -> Iterator[T]:
+    def rounds(self, loader: Iterable[T], total: int | None = None, *, retake: bool = False) -> Iterator[T]:
         """Batches until the run has made `total` updates; the loader is begun anew as often as it takes.
 
         Without a total it ends with the loader. Either way, and where the loop is left early, this worker is then no
         longer waited for.
+
+        Args:
+            loader: of batches.
+            total: updates.
+            retake: a batch whose gradient was dropped comes again, so that no sample is passed over.
         """
         try:
             while not self._ended(total):
                 came = False
-                for batch in loader:
+                for batch in retaking(loader, self._was_dropped) if retake else loader:
                     if self._ended(total):
                         return
                     came = True
@@ -211,6 +231,10 @@ class Optimizer(torch.optim.Optimizer):
         """Into the wrapped one."""
         self.inner.load_state_dict(state_dict)
         self.param_groups, self.state = self.inner.param_groups, self.inner.state
+
+    def _was_dropped(self) -> bool:
+        """Whether nothing came of the last batch."""
+        return self.outcome is not None and not self.outcome.accepted and not self._member.over
 
     def _ended(self, total: int | None) -> bool:
         ends = [each for each in (total, self._total) if each is not None]

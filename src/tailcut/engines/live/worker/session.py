@@ -13,9 +13,12 @@ from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller
 from tailcut.engines.live.data.ring import Group, mesh
 from tailcut.engines.live.data.serving import UpdateServer
+from tailcut.engines.live.keys import found_key
 from tailcut.engines.live.messages import Hello
 from tailcut.engines.live.worker.alike import alike
 from tailcut.engines.live.worker.inbox import RunError
+from tailcut.engines.live.worker.joining import Own
+from tailcut.engines.live.worker.keeping import Keeping
 from tailcut.engines.live.worker.link import Link
 from tailcut.engines.live.worker.member import Member, Parts
 from tailcut.engines.live.worker.replica import Replica
@@ -34,22 +37,33 @@ class Session:
         ask: of the controller.
         settings: that must be the same everywhere, in words.
         log_bytes: of updates that are kept for others.
+        kept: folder of checkpoints (None for none), how many updates from one to the next, and how many stay.
 
     Attributes:
         member: this worker.
         left: whether it has left the run.
     """
 
-    def __init__(self, replica: Replica, ask: Start, settings: str, log_bytes: int) -> None:
+    def __init__(
+        self,
+        replica: Replica,
+        ask: Start,
+        settings: str,
+        log_bytes: int,
+        kept: tuple[str | None, int, int] = (None, 100, 3),
+    ) -> None:
         self.left = False
         self._ask, self._flat = ask, FlatBuffer(replica.module, scatter=ask.rate == "gain")
-        self._start = started(ask)
         self._log = UpdateLog(most_bytes=log_bytes)
-        self._server = UpdateServer(self._log, self._start.host)
-        self._link = Link(self._start.controller)
-        layout = self._flat.layout
-        self._puller = Puller(layout.length, layout.dtype)
-        parts = Parts(self._link, replica, self._flat, self._log, self._puller, self._server.offer)
+        self._keeping = Keeping(Own(replica, self._flat, self._log), *kept, ask.total)
+        self._start = started(ask)
+        key, layout = found_key(), self._flat.layout
+        self._server = UpdateServer(self._log, self._start.host, key=key)
+        self._link = Link(self._start.controller, key=key)
+        self._puller = Puller(layout.length, layout.dtype, key=key)
+        parts = Parts(
+            self._link, replica, self._flat, self._log, self._puller, self._keeping, self._server.offer
+        )
         atexit.register(self._at_exit)
         try:
             self.member = Member(parts, self._hello(replica, settings), self._mesh, ask.max_wait, ask.total)
@@ -57,6 +71,11 @@ class Session:
             self.left = True
             self._dismantle(at_once=True)
             raise
+
+    @property
+    def position(self) -> int:
+        """Of this worker in its data."""
+        return self._log.positions.of(self.member.worker)
 
     def close(self, over: bool) -> None:
         """Leave the run.
@@ -85,6 +104,7 @@ class Session:
 
     def _dismantle(self, at_once: bool = False) -> None:
         atexit.unregister(self._at_exit)
+        self._keeping.close()
         self._link.close()
         self._puller.close()
         self._server.close()
@@ -102,13 +122,13 @@ class Session:
             process=start.process,
             node=start.node,
             address=self._server.address,
-            version=0,
+            version=self._log.version,
             chain=self._log.chain,
             alike=alike(replica.module, replica.optimiser, f"{asked} {settings}"),
         )
 
-    def _mesh(self, epoch: int, place: int, size: int) -> Group:
-        store = PrefixStore(f"epoch {epoch}", self._start.store)
+    def _mesh(self, term: int, epoch: int, place: int, size: int) -> Group:
+        store = PrefixStore(f"term {term} epoch {epoch}", self._start.store)
         try:
             # Whoever computes is not kept waiting for, except at the beginning.
             return mesh(store, place, size, self._ask.max_wait, self._start.host, lazy=epoch > 1)

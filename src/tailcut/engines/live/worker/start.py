@@ -1,25 +1,29 @@
-"""How a worker finds the others: its place, a store, and a controller that worker 0 starts."""
+"""How a worker finds the others: its place, a store, and a controller, which the launcher starts, or else worker 0."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import final
 
 from torch._C._distributed_c10d import PrefixStore, Store
 
+from tailcut.engines.live.hosting import FAILED, answer, host_folder
+from tailcut.engines.live.hosting import ask as ask_host
 from tailcut.engines.live.worker.controller_process import ControllerProcess
 from tailcut.engines.live.worker.store import find_store, own_address
 from tailcut.errors import InputError
 from tailcut.types import Seconds
 
 _ADDRESS, _CLAIMS, _HEARD = "controller", "claims", "heard"
-_FAILED = "!"
-"""Before a sentence that stands where the address should."""
 PATIENCE: Seconds = 10.0
 """For the others to hear why there is no controller, before the store goes with this process."""
+LEARNT = "policy.safetensors"
+"""File, among the checkpoints, with what the policy has learnt."""
 _RUNS = itertools.count()
 
 
@@ -34,6 +38,7 @@ class Start:
         max_wait: seconds.
         journal: folder that the controller keeps the run in; None for none.
         tensorboard: folder that it writes scalars to; None for none.
+        checkpoints: folder in which it keeps what the policy has learnt; None for none.
     """
 
     policy: str
@@ -43,6 +48,7 @@ class Start:
     max_wait: Seconds
     journal: str | None = None
     tensorboard: str | None = None
+    checkpoints: str | None = None
 
 
 @final
@@ -85,20 +91,23 @@ def started(ask: Start) -> Started:
     """
     store, worker, workers = find_store(ask.max_wait)
     # A script may wrap several optimisers; all its workers do so in the same order.
-    mine = PrefixStore(f"tailcut/{next(_RUNS)}", store)
+    run = next(_RUNS)
+    mine = PrefixStore(f"tailcut/{run}", store)
     node, host = int(os.environ.get("GROUP_RANK", "0")), own_address(workers)
-    child = _controller(ask, mine, workers, host) if worker == 0 else None
-    address = child.address if child is not None else _heard(mine, ask.max_wait)
+    options, folder, child = _options(ask, workers, host), host_folder(), None
+    if folder is not None:
+        address = _hosted(folder, run, options if worker == 0 else None, ask.max_wait)
+    elif worker == 0:
+        child = _controller(ask, mine, workers, options)
+        address = child.address
+    else:
+        address = _heard(mine, ask.max_wait)
     return Started(ask, worker, workers, node, host, os.getpid(), mine, address, child)
 
 
-def _controller(ask: Start, store: Store, workers: int, host: str) -> ControllerProcess:
-    """Start the controller and tell the others, whatever comes of it."""
-    if store.add(_CLAIMS, 1) > 1:
-        raise InputError(
-            "Two workers have RANK 0, and each would start a controller. Give each its own RANK."
-        )
-    options = {
+def _options(ask: Start, workers: int, host: str) -> dict[str, object]:
+    """Of the controller."""
+    return {
         "workers": workers,
         "policy": ask.policy,
         "rate": ask.rate,
@@ -106,13 +115,34 @@ def _controller(ask: Start, store: Store, workers: int, host: str) -> Controller
         "max-wait": ask.max_wait,
         "address": f"tcp://{host}:0",
         "total": ask.total,
-        "journal": ask.journal,
-        "tensorboard": ask.tensorboard,
+        "journal": _absolute(ask.journal),
+        "tensorboard": _absolute(ask.tensorboard),
+        "saved": _absolute(ask.checkpoints, LEARNT),
     }
+
+
+def _absolute(folder: str | None, file: str = "") -> str | None:
+    """A path that means the same to a process elsewhere on this machine."""
+    return None if folder is None else str(Path(folder, file).absolute())
+
+
+def _hosted(folder: Path, run: int, options: dict[str, object] | None, max_wait: Seconds) -> str:
+    """The address of the controller that the launcher starts; worker 0, whose options these are, asks for it."""
+    if options is not None:
+        ask_host(folder, run, options)
+    return _awaited(lambda: answer(folder, run), max_wait)
+
+
+def _controller(ask: Start, store: Store, workers: int, options: dict[str, object]) -> ControllerProcess:
+    """Start the controller and tell the others, whatever comes of it."""
+    if store.add(_CLAIMS, 1) > 1:
+        raise InputError(
+            "Two workers have RANK 0, and each would start a controller. Give each its own RANK."
+        )
     try:
         child = ControllerProcess(options)
     except InputError as problem:
-        store.set(_ADDRESS, f"{_FAILED}{problem}")
+        store.set(_ADDRESS, f"{FAILED}{problem}")
         until = time.monotonic() + min(PATIENCE, ask.max_wait)
         while store.add(_HEARD, 0) < workers - 1 and time.monotonic() < until:
             time.sleep(0.01)
@@ -123,16 +153,31 @@ def _controller(ask: Start, store: Store, workers: int, host: str) -> Controller
 
 def _heard(store: Store, max_wait: Seconds) -> str:
     """What worker 0 says of the controller."""
+
+    def told() -> str | None:
+        return store.get(_ADDRESS).decode() if store.check([_ADDRESS]) else None
+
+    try:
+        return _awaited(told, max_wait)
+    except NoControllerError:
+        store.add(_HEARD, 1)
+        raise
+
+
+class NoControllerError(InputError):
+    """Whoever should have started the controller says why there is none."""
+
+
+def _awaited(told: Callable[[], str | None], max_wait: Seconds) -> str:
+    """The address, as soon as it is told."""
     until = time.monotonic() + max_wait
-    while not store.check([_ADDRESS]):
+    while (address := told()) is None:
         if time.monotonic() > until:
             raise InputError(
                 f"Worker 0 has not started the controller within {max_wait:g} s. See what it does before it wraps "
                 "its optimiser, or raise max_wait."
             )
         time.sleep(0.01)
-    address: str = store.get(_ADDRESS).decode()
-    if address.startswith(_FAILED):
-        store.add(_HEARD, 1)
-        raise InputError(address.removeprefix(_FAILED))
+    if address.startswith(FAILED):
+        raise NoControllerError(address.removeprefix(FAILED))
     return address

@@ -1,4 +1,4 @@
-"""Where workers find each other: the store of the user's own process group, or one that the environment names."""
+"""Where workers find each other: the launcher's store, that of the user's own process group, or one that is named."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from datetime import timedelta
 from functools import cache
 
 import torch.distributed as dist
-from torch._C._distributed_c10d import Store
+from torch._C._distributed_c10d import Store, TCPStore
 from torch.distributed.rendezvous import rendezvous
 
+from tailcut.engines.live.hosting import STORE
 from tailcut.errors import InputError
 from tailcut.types import Seconds
 
@@ -27,6 +28,8 @@ def find_store(max_wait: Seconds) -> tuple[Store, int, int]:
     Raises:
         InputError: the environment does not say where this worker belongs, or nobody is there.
     """
+    if os.environ.get(STORE):
+        return _hosted(max_wait)
     if dist.is_initialized():
         # The only way to the store that the user's own process group was made with.
         store = dist.distributed_c10d._get_default_store()
@@ -49,12 +52,28 @@ def own_address(workers: int) -> str:
 
 
 @cache
-def _rendezvous(max_wait: Seconds) -> tuple[Store, int, int]:
-    """Once: worker 0 is where the store lives, unless torchrun has one."""
-    worker, workers, port = (_whole(name) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"))
-    host = os.environ["MASTER_ADDR"]
+def _hosted(max_wait: Seconds) -> tuple[Store, int, int]:
+    """The launcher holds the store, so that it outlives every worker."""
+    host, _, port = os.environ[STORE].rpartition(":")
+    worker, workers = _place()
+    _await_store(host, int(port), max_wait)
+    store = TCPStore(host, int(port), is_master=False, timeout=timedelta(seconds=max_wait))
+    return store, worker, workers
+
+
+def _place() -> tuple[int, int]:
+    """This worker's, and how many there are."""
+    worker, workers = _whole("RANK"), _whole("WORLD_SIZE")
     if not 0 <= worker < workers:
         raise InputError(f"RANK must be from 0 to WORLD_SIZE - 1 = {workers - 1}, but is {worker}.")
+    return worker, workers
+
+
+@cache
+def _rendezvous(max_wait: Seconds) -> tuple[Store, int, int]:
+    """Once: worker 0 is where the store lives, unless torchrun has one."""
+    (worker, workers), port = _place(), _whole("MASTER_PORT")
+    host = os.environ["MASTER_ADDR"]
     if worker == 0 and os.environ.get(AGENT) != str(True):
         _refuse_elsewhere(host)
     else:

@@ -1,0 +1,106 @@
+"""Who comes to a run: at its roll call, to a controller that takes another one's place, or back to the others."""
+
+from __future__ import annotations
+
+from typing import final
+
+from tailcut.engines.live.controller.course import Course
+from tailcut.engines.live.controller.epochs import Epochs
+from tailcut.engines.live.controller.orders import SENDER, Answers, Orders
+from tailcut.engines.live.controller.places import NOTHING, Doing, Places
+from tailcut.engines.live.controller.roll_call import RollCall
+from tailcut.engines.live.messages import Hello, Refused
+from tailcut.types import Seconds, WorkerId
+
+
+@final
+class Entrance:
+    """What Hello leads to.
+
+    Args:
+        roll: the roll call.
+        places: what every worker does.
+        orders: the rounds.
+        course: of the run; told why it cannot begin.
+        epochs: of it.
+    """
+
+    def __init__(
+        self, roll: RollCall, places: Places, orders: Orders, course: Course, epochs: Epochs
+    ) -> None:
+        self._roll, self._places, self._orders = roll, places, orders
+        self._course, self._epochs = course, epochs
+
+    def hello(self, hello: Hello, now: Seconds) -> Answers:
+        """A worker has come."""
+        has_begun = self._orders.epoch > 0
+        absent = {*self._places.lost, *(self._roll.missing if has_begun else ())}
+        no_place = self._roll.no_place(hello, self._places.left, absent)
+        if no_place is not None:
+            return self._refused(no_place)
+        if hello.worker in absent:
+            return self._comes_back(hello, now)
+        return self._says_it_again(hello, now) if has_begun else self._is_there(hello, now)
+
+    def look(self, now: Seconds) -> Answers:
+        """The roll call may have lasted long enough."""
+        ends = self._roll.ends
+        return [] if ends is None or now < ends else self._begin(now)
+
+    def lose(self, worker: WorkerId) -> None:
+        """One that had come to the roll call is gone."""
+        self._roll.remove(worker)
+        self._places.forget(worker)
+
+    def _is_there(self, hello: Hello, now: Seconds) -> Answers:
+        self._roll.add(hello, now)
+        self._places.take(hello, now)
+        differs = self._roll.other_number(hello)
+        if differs is not None:
+            self._course.fail(differs)
+            return []
+        return self._begin(now) if self._roll.complete else []
+
+    def _begin(self, now: Seconds) -> Answers:
+        """The first epoch of this controller, with those who are there."""
+        differs = self._roll.difference()
+        if differs is not None:
+            self._course.fail(differs)
+            return []
+        in_step = {hello.worker for hello in self._roll.in_step}
+        for worker in self._places.there:
+            if worker not in in_step:
+                self._places[worker].has = NOTHING
+        self._orders.epoch = self._roll.epoch
+        newest = self._roll.newest
+        return self._epochs.begin(newest.version, newest.worker, now)
+
+    def _says_it_again(self, hello: Hello, now: Seconds) -> Answers:
+        """The same process, perhaps over a new connection: what it was told last may never have come.
+
+        Nothing of the epoch completes at it any more, as if it had said State. It may have left others in a reduction.
+        """
+        place, new = self._places[hello.worker], self._epochs.new
+        if place.doing is Doing.LEFT or self._orders.ended:
+            return []
+        if hello.epoch == 0:
+            return [(hello.worker, new)] if place.is_fresh and new is not None else []
+        is_broken = place.doing is Doing.REDUCES
+        if (hello.term, hello.epoch) == (self._orders.term, self._orders.epoch):
+            is_broken = is_broken and hello.version < place.version
+            place.heard = now
+            place.broke_off(hello.version)
+        else:
+            self._places.come_back(hello, now)
+        return self._epochs.end(now, is_broken)
+
+    def _comes_back(self, hello: Hello, now: Seconds) -> Answers:
+        """A worker joins, in a new epoch; whoever reduces completes that first."""
+        if self._orders.ended:
+            return self._refused(f"Worker {hello.worker} comes too late: the run is over.")
+        self._roll.add(hello, now)
+        self._places.come_back(hello, now)
+        return self._epochs.end(now, is_broken=False)
+
+    def _refused(self, why: str) -> Answers:
+        return [(SENDER, Refused(self._orders.term, self._orders.epoch, why))]

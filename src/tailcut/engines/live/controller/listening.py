@@ -1,0 +1,78 @@
+"""The socket that the controller listens on: bounded in all it takes in, and with a key for its holders only."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import zmq
+
+from tailcut.engines.live.keys import SEALED, Key, secured_server
+from tailcut.engines.live.limits import BACKLOG, HANDSHAKE_MS, MOST_UNREAD
+from tailcut.engines.live.wire import MOST_BYTES
+from tailcut.errors import InputError
+
+LAST_PORT = 65535
+LINGER_MS = 2000
+"""How long a controller that ends goes on sending what it said last."""
+
+Router: TypeAlias = "zmq.Socket[bytes]"
+
+
+@contextmanager
+def listening(address: str, key: Key | None = None) -> Iterator[Router]:
+    """A socket on an address.
+
+    Args:
+        address: as `tcp://host:port`; port 0 for any that is free.
+        key: of the run; None where anybody may connect.
+
+    Raises:
+        InputError: the address cannot be listened on.
+    """
+    with zmq.Context() as context, _admitting(context, key) as router:
+        router.setsockopt(zmq.LINGER, LINGER_MS)
+        router.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES + SEALED)
+        router.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        router.setsockopt(zmq.BACKLOG, BACKLOG)
+        # A worker that computes for long reads nothing meanwhile, and must find every message when it does.
+        router.setsockopt(zmq.SNDHWM, 0)
+        router.setsockopt(zmq.RCVHWM, MOST_UNREAD)
+        router.setsockopt(zmq.ROUTER_HANDOVER, 1)
+        try:
+            _check_port(address)
+            router.bind(address)
+        except (zmq.ZMQError, ValueError) as problem:
+            raise InputError(_cannot_listen(address, problem)) from problem
+        yield router
+
+
+@contextmanager
+def _admitting(context: zmq.Context[Router], key: Key | None) -> Iterator[Router]:
+    """A socket, closed before whoever says who may connect to it is gone."""
+    router = context.socket(zmq.ROUTER)
+    with secured_server(router, key):
+        try:
+            yield router
+        finally:
+            router.close()
+
+
+def _check_port(address: str) -> None:
+    """Refuse ports that there are not: zmq would take them for others."""
+    port = address.rpartition(":")[2]
+    if not (port.isdecimal() and int(port) <= LAST_PORT):
+        raise ValueError(f"its port must be from 0 to {LAST_PORT}")
+
+
+def _cannot_listen(address: str, problem: zmq.ZMQError | ValueError) -> str:
+    if isinstance(problem, zmq.ZMQError) and problem.errno == errno.EADDRINUSE:
+        return (
+            f"The controller cannot listen on {address}: the port is in use, perhaps by another controller. "
+            "Give another port, or 0 for any that is free."
+        )
+    return (
+        f"The controller cannot listen on {address!r}: {problem}. Give it as tcp://host:port, of this host."
+    )

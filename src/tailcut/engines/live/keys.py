@@ -1,0 +1,212 @@
+"""The key of a run: whoever holds it takes part, and nobody else gets a word.
+
+One CURVE key pair per run, held by the controller and by every worker. Servers show it and admit only clients that
+prove to hold it too; all between them is encrypted. The cryptography is ZeroMQ's own. Without a key nothing is secured:
+that is for a machine of one's own.
+
+    launcher ── TAILCUT_KEY, or TAILCUT_KEY_FILE ──▶ found_key ─▶ secured_server, secured_client
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+import zmq
+from zmq.auth.thread import ThreadAuthenticator
+
+from tailcut.errors import InputError
+
+NAME, FILE_NAME = "TAILCUT_KEY", "TAILCUT_KEY_FILE"
+"""Variables of the environment: the key itself, or a file that holds it."""
+DOMAIN = "tailcut"
+"""What the authenticator is asked about. Naming one makes sockets refuse everybody while there is no authenticator."""
+SEALED = 64
+"""Bytes that encryption may add to a frame."""
+LETTERS = 40
+"""Of a key."""
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key pair, in the letters of Z85.
+
+    Attributes:
+        public: what servers are known by.
+        secret: what makes its holder one of the run. Never shown.
+
+    Example:
+        >>> key = Key.new()
+        >>> Key.of(key.secret.decode()) == key, key.secret.decode() in repr(key)
+        (True, False)
+    """
+
+    public: bytes
+    secret: bytes = field(repr=False)
+
+    @classmethod
+    def new(cls) -> Key:
+        """One that nobody has.
+
+        Raises:
+            InputError: this ZeroMQ was built without cryptography.
+        """
+        try:
+            public, secret = zmq.curve_keypair()
+        except zmq.ZMQError as problem:
+            raise InputError(
+                f"No key can be made: {problem}. Install pyzmq as it comes from PyPI, which has CURVE."
+            ) from None
+        return cls(public, secret)
+
+    @classmethod
+    def of(cls, secret: str, where: str = "the text") -> Key:
+        """The pair that a secret belongs to.
+
+        Args:
+            secret: 40 letters; white space around them does not count.
+            where: it came from, for the sentence that refuses it.
+
+        Raises:
+            InputError: it is no key. The sentence does not repeat it.
+        """
+        letters = secret.strip()
+        try:
+            raw = letters.encode("ascii")
+            return cls(zmq.curve_public(raw), raw)
+        except (UnicodeEncodeError, ValueError, zmq.ZMQError):
+            raise InputError(
+                f"What {where} holds is no key: one has {LETTERS} letters of Z85, this has {len(letters)} letters or "
+                "others. Make one with Key.new() and write_key()."
+            ) from None
+
+
+def found_key(environment: Mapping[str, str] | None = None) -> Key | None:
+    """The key that the environment gives; None where it gives none.
+
+    Args:
+        environment: to look into; by default the process's own.
+
+    Raises:
+        InputError: it gives two, or something that is no key, or a file that others may read.
+    """
+    given = os.environ if environment is None else environment
+    word, path = given.get(NAME), given.get(FILE_NAME)
+    if word is not None and path is not None:
+        raise InputError(f"Both {NAME} and {FILE_NAME} are set, and one run has one key. Set one of them.")
+    if word is not None:
+        return Key.of(word, NAME)
+    return None if path is None else read_key(Path(path))
+
+
+def with_key(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment for the processes of one run, with a key of their own where it gives none."""
+    if found_key(environment) is not None:
+        return dict(environment)
+    return {**environment, NAME: Key.new().secret.decode()}
+
+
+def write_key(path: Path, key: Key) -> None:
+    """Put a key into a new file that nobody else may read, not for a moment.
+
+    Raises:
+        InputError: the file is there already, or cannot be made.
+    """
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise InputError(f"{path} is there already. Give another name, or remove it first.") from None
+    except OSError as problem:
+        raise InputError(f"The key cannot be written to {path} ({problem.strerror}).") from None
+    with os.fdopen(file, "wb") as opened:
+        opened.write(key.secret + b"\n")
+
+
+def read_key(path: Path) -> Key:
+    """The key in a file.
+
+    Raises:
+        InputError: it cannot be read, others may read it, or it holds no key.
+    """
+    try:
+        # Looked at after it was opened, so that nobody can put another in its place; and a pipe keeps nobody waiting.
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as problem:
+        raise InputError(
+            f"The key file {path} cannot be read ({problem.strerror}). Set {FILE_NAME} to a file with the run's key."
+        ) from None
+    try:
+        why = _unfit(os.fstat(file))
+        if why is not None:
+            raise InputError(f"The key file {path} {why}.")
+        text = os.read(file, 4 * LETTERS).decode("ascii", errors="replace")
+    finally:
+        os.close(file)
+    return Key.of(text, str(path))
+
+
+def _unfit(facts: os.stat_result) -> str | None:
+    """Why a file cannot hold a key; None if it can."""
+    if not stat.S_ISREG(facts.st_mode):
+        return "is no plain file. Name one that holds the key"
+    if facts.st_uid != os.geteuid():
+        return (
+            f"belongs to user {facts.st_uid}, not to user {os.geteuid()}, who wants it. Give each user a copy"
+        )
+    mode = stat.S_IMODE(facts.st_mode)
+    return (
+        f"has mode {mode:04o}: others may have read it. Use a new key, in mode 0600"
+        if mode & OTHERS
+        else None
+    )
+
+
+@contextmanager
+def secured_server(socket: zmq.Socket[bytes], key: Key | None) -> Iterator[None]:
+    """Let only holders of the key connect to a socket that is not bound yet; with None anybody may.
+
+    A thread of the socket's context says who may. It has ended when this has: so that must be before the context does.
+    """
+    if key is None:
+        yield
+        return
+    authenticator = ThreadAuthenticator(socket.context)
+    authenticator.configure_curve_callback(domain=DOMAIN, credentials_provider=_Holders(key.public))
+    authenticator.start()
+    try:
+        socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN.encode())
+        socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+        socket.setsockopt(zmq.CURVE_SERVER, 1)
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, key.public)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, key.secret)
+        yield
+    finally:
+        authenticator.stop()
+
+
+def secured_client(socket: zmq.Socket[bytes], key: Key | None) -> None:
+    """Prove to hold the key, and talk only to who holds it too; to be called before the socket connects."""
+    if key is None:
+        return
+    socket.setsockopt(zmq.CURVE_SERVERKEY, key.public)
+    socket.setsockopt(zmq.CURVE_PUBLICKEY, key.public)
+    socket.setsockopt(zmq.CURVE_SECRETKEY, key.secret)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Holders:
+    """Who may connect: whoever has proved to hold the secret of this public key."""
+
+    public: bytes
+
+    def callback(self, domain: str, proved: bytes) -> bool:
+        """Asked by the authenticator."""
+        return domain == DOMAIN and proved == self.public

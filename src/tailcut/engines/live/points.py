@@ -1,0 +1,33 @@
+"""Points in a worker's course, by name: whoever tests a run can watch them, and strike there. Normally nobody does.
+
+submitting ─▶ submitted ─▶ reducing ─▶ (segment …) ─▶ reduced ─▶ applying ─▶ applied ─▶ reported
+                          └▶ pulling ─▶ applying ─▶ applied
+an epoch:  stopped ─▶ entering ─▶ (offering | copying ─▶ copied) ─▶ entered
+a checkpoint:  staging ─▶ staged ─▶ published
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+Watcher: TypeAlias = Callable[[str, int, bytes, tuple[int, ...]], None]
+"""Is told the point, the version it is about, and where one is applied the log's chain after it and who is in it."""
+
+
+def _nobody(point: str, version: int, chain: bytes, accepted: tuple[int, ...]) -> None:
+    """Watch nothing."""
+
+
+_watcher: Watcher = _nobody
+
+
+def watch(watcher: Watcher | None) -> None:
+    """Tell this one from now on, in this process; None for nobody."""
+    global _watcher
+    _watcher = watcher or _nobody
+
+
+def at(point: str, version: int, chain: bytes = b"", accepted: tuple[int, ...] = ()) -> None:
+    """This worker has come there."""
+    _watcher(point, version, chain, accepted)

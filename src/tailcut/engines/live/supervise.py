@@ -1,0 +1,93 @@
+"""Processes that are started again when they are killed, one by one, after a pause that doubles each time."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from tailcut.types import Seconds
+
+PAUSE: Seconds = 0.5
+"""Before a process is started again for the first time."""
+LONGEST: Seconds = 30.0
+"""Pause."""
+STEADY: Seconds = 60.0
+"""After which a process that is killed had been well: the next pause is short again."""
+CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+
+
+def was_killed(code: int) -> bool:
+    """Whether a process was ended from outside. One that crashes has failed, though a signal ends it too.
+
+    Example:
+        >>> was_killed(-signal.SIGKILL), was_killed(-signal.SIGSEGV), was_killed(1), was_killed(0)
+        (True, False, False, False)
+    """
+    return code < 0 and -code not in CRASHES
+
+
+@final
+@dataclass(slots=True)
+class Backoff:
+    """When something that ended may begin again.
+
+    Attributes:
+        pause: before it begins again for the first time.
+        times: it has begun again without having been well between.
+
+    Example:
+        >>> backoff = Backoff(pause=0.5)
+        >>> backoff.due(ended=10.0), backoff.due(ended=10.0)
+        (10.5, 10.5)
+        >>> backoff.begun(10.5)
+        >>> backoff.due(ended=11.0)
+        12.0
+    """
+
+    pause: Seconds = PAUSE
+    times: int = 0
+    _begun: Seconds | None = None
+
+    def due(self, ended: Seconds) -> Seconds:
+        """The clock's seconds at which it may begin again, having ended then."""
+        if self._begun is not None and ended - self._begun >= STEADY:
+            self.times = 0
+        return float(ended + min(LONGEST, self.pause * 2**self.times))
+
+    def begun(self, now: Seconds) -> None:
+        """It has begun again."""
+        self.times, self._begun = self.times + 1, now
+
+
+@final
+class Restarts:
+    """Worker processes that are started again.
+
+    Args:
+        start: starts one.
+        most: times for each.
+    """
+
+    def __init__(self, start: Callable[[int], subprocess.Popen[bytes]], most: int) -> None:
+        self._start, self._most = start, most
+        self._times: dict[int, int] = {}
+        self._backoffs: dict[int, Backoff] = {}
+        self._ended: dict[int, Seconds] = {}
+
+    def look(self, running: list[subprocess.Popen[bytes]], now: Seconds) -> None:
+        """Start who was killed, is due, and has somebody to come back to."""
+        if all(process.poll() is not None for process in running):
+            return
+        for worker, process in enumerate(running):
+            code = process.poll()
+            if code is None or not was_killed(code) or self._times.get(worker, 0) >= self._most:
+                continue
+            backoff = self._backoffs.setdefault(worker, Backoff())
+            if now >= backoff.due(self._ended.setdefault(worker, now)):
+                backoff.begun(now)
+                self._times[worker] = self._times.get(worker, 0) + 1
+                del self._ended[worker]
+                running[worker] = self._start(worker)

@@ -1,0 +1,78 @@
+"""This worker's part in keeping checkpoints: one writes them, and publishes each once everybody has come so far."""
+
+from __future__ import annotations
+
+import sys
+from os import PathLike, fspath
+from typing import final
+
+from tailcut.engines.live.checkpoints import Checkpoint, Checkpoints, Positions, newest
+from tailcut.engines.live.worker.joining import Own
+
+
+def say(sentence: str) -> None:
+    """Tell the user."""
+    print(f"tailcut: {sentence}", file=sys.stderr, flush=True)
+
+
+@final
+class Keeping:
+    """The checkpoints of a run, as one of its workers sees them.
+
+    Args:
+        own: what is kept.
+        folder: where; None for nowhere.
+        every: updates from one to the next.
+        keep: that stay.
+        total: version at which the run ends, which is kept too; None for none.
+
+    Raises:
+        InputError: nothing can be written there, or none of those that are there is whole.
+    """
+
+    def __init__(
+        self, own: Own, folder: str | PathLike[str] | None, every: int, keep: int, total: int | None
+    ) -> None:
+        self._own, self._total = own, total
+        self._folder = None if folder is None else fspath(folder)
+        self._every, self._keep = every, keep
+        self._checkpoints: Checkpoints | None = None
+        if self._folder is not None:
+            # Whoever may have to write says now if it cannot.
+            self._checkpoints = Checkpoints(self._folder, every, keep, say)
+            found = newest(self._folder, say)
+            if found is not None:
+                self._resume(found)
+
+    def made(self, is_writer: bool) -> None:
+        """There is a new version; whether this worker is the one that writes."""
+        keeping, version = self._checkpoints, self._own.replica.version
+        if keeping is None or not is_writer or not (keeping.wants(version) or version == self._total):
+            return
+        log = self._own.log
+        keeping.stage(
+            version, self._own.replica.state() | {"chain": log.chain}, {"positions": log.positions.state()}
+        )
+
+    def confirmed(self, version: int) -> None:
+        """Everybody has come to this version."""
+        if self._checkpoints is not None:
+            self._checkpoints.confirmed(version)
+
+    def forget(self) -> None:
+        """This worker has taken over another one's state: what it has kept for itself may be of another course."""
+        if self._checkpoints is not None:
+            self._checkpoints.forget()
+
+    def close(self) -> None:
+        """Wait until all is written that was asked for."""
+        if self._checkpoints is not None:
+            self._checkpoints.close()
+            self._checkpoints = None
+
+    def _resume(self, found: Checkpoint) -> None:
+        state = dict(found.state)
+        chain = state.pop("chain", b"")
+        self._own.replica.load(state)
+        self._own.flat.rebase()
+        self._own.log.restart(found.version, chain, Positions.at(found.extra.get("positions", [])))

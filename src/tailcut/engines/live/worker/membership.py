@@ -1,0 +1,149 @@
+"""This worker's part in one epoch after another: it says Hello, enters, and copies the state where it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import final
+
+import msgspec
+
+from tailcut.engines.live.data.pulling import Puller
+from tailcut.engines.live.data.ring import Group
+from tailcut.engines.live.messages import Again, Applied, Close, Go, Hello, Limit, New, Over, State, Stop
+from tailcut.engines.live.points import at
+from tailcut.engines.live.worker.inbox import Inbox, Renewed, RunError
+from tailcut.engines.live.worker.joining import Own, copy_state, state_to_offer
+from tailcut.engines.live.worker.link import Link
+from tailcut.types import Seconds, WorkerId
+
+
+@final
+class Membership:
+    """Of one worker, in the epoch that it knows of.
+
+    Args:
+        hello: how it presents itself at first.
+        own: what it trains with.
+        link, inbox: to and from the controller.
+        puller: fetches the state of others.
+        mesh: makes the process group of an epoch, from its term and number, this worker's place in it and its size.
+        offer: gives the state to whoever joins: its version and frames, or no longer.
+        max_wait: seconds for a copy of the state.
+
+    Attributes:
+        new: the epoch.
+        group: its process group; None where that was given up.
+        worker: who this is.
+    """
+
+    def __init__(
+        self,
+        hello: Hello,
+        own: Own,
+        link: Link,
+        inbox: Inbox,
+        puller: Puller,
+        mesh: Callable[[int, int, int, int], Group],
+        offer: Callable[[int, list[bytes | memoryview] | None], None],
+        max_wait: Seconds,
+    ) -> None:
+        self.worker: WorkerId = hello.worker
+        self.group: Group | None = None
+        self._hello, self._own, self._link, self._inbox = hello, own, link, inbox
+        self._puller, self._mesh, self._offer, self._max_wait = puller, mesh, offer, max_wait
+        self._addresses: dict[WorkerId, str] = {}
+        self.new = New(hello.term, hello.epoch, (), (), hello.version, hello.worker)
+
+    @property
+    def here(self) -> tuple[int, int, int, int]:
+        """What most of this worker's messages begin with: term, epoch, who, and its version."""
+        return self.new.term, self.new.epoch, self.worker, self._own.replica.version
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this worker does what one of all has to do."""
+        return next((w for w in self.new.members if w not in self.new.joiners), None) == self.worker
+
+    @property
+    def is_called(self) -> bool:
+        """Whether the epoch is over: whoever had the newest update may be gone. Looks at what came, without waiting."""
+        return any(isinstance(message, New | Stop | Again | Renewed) for message in self._inbox.look())
+
+    def join(self) -> None:
+        """Say Hello and be in an epoch, with its state."""
+        while not self.enter(self.answer()):
+            pass
+
+    def answer(self) -> New:
+        """Say Hello, for the first time or again, and wait for the next epoch.
+
+        That is a promise: nothing of the epochs before completes at this worker any more, whatever still comes of them.
+        """
+        self._break_off()
+        self._say_hello()
+        while True:
+            message = self._inbox.next()
+            match message:
+                case New() if (message.term, message.epoch) > (self.new.term, self.new.epoch):
+                    return message
+                case Renewed():
+                    self._say_hello()
+                case Over() if self.new.epoch == 0:
+                    raise RunError(
+                        f"The run has ended, at version {message.version}, before this worker could join."
+                    )
+                case New() | Stop() | Again() | Close() | Limit() | Go() | Over():
+                    # Of an epoch that this worker is no longer in.
+                    pass
+                case _:
+                    kind = type(message).__name__
+                    raise RunError(f"The controller answered Hello with {kind}. Start all workers again.")
+
+    def enter(self, new: New) -> bool:
+        """Be a member of an epoch, with the state that its others have; False where it was over before that."""
+        at("entering", new.base)
+        self._break_off()
+        self.new = new
+        self._addresses = dict(zip(new.members, new.addresses, strict=True))
+        place = new.members.index(self.worker)
+        self.group = self._mesh(new.term, new.epoch, place, len(new.members))
+        offers = bool(new.joiners) and new.holder == self.worker
+        self._offer(new.base, state_to_offer(self._own) if offers else None)
+        if offers:
+            at("offering", new.base)
+        return self.worker not in new.joiners or self._copied()
+
+    def stopped(self) -> None:
+        """Answer that nothing of this epoch completes any more here."""
+        self._break_off()
+        self._link.send(State(*self.here, self._own.log.chain))
+        at("stopped", self._own.replica.version)
+
+    def holders(self, first: Iterable[WorkerId]) -> dict[WorkerId, str]:
+        """Where updates can be pulled from: from these first. Who joins has none, but for those that it was in."""
+        order = dict.fromkeys([*first, *(w for w in self.new.members if w not in self.new.joiners)])
+        return {worker: self._addresses[worker] for worker in order if worker != self.worker}
+
+    def places(self, workers: Iterable[WorkerId]) -> list[int]:
+        """In the process group of this epoch."""
+        return [self.new.members.index(worker) for worker in workers]
+
+    def _say_hello(self) -> None:
+        version, chain = self._own.replica.version, self._own.log.chain
+        told = {"term": self.new.term, "epoch": self.new.epoch, "version": version, "chain": chain}
+        self._link.send(msgspec.structs.replace(self._hello, **told))
+
+    def _break_off(self) -> None:
+        """Whoever else is in a reduction learns of this when the group is gone. The gradient is as it was."""
+        self.group = None
+
+    def _copied(self) -> bool:
+        """Have the state of the others; False where the epoch was over before."""
+        new = self.new
+        at("copying", new.base)
+        holder = self._addresses[new.holder]
+        if not copy_state(self._own, new, self._puller, holder, self._max_wait, lambda: self.is_called):
+            return False
+        at("copied", new.base)
+        self._link.send(Applied(*self.here, self._own.log.chain))
+        return True

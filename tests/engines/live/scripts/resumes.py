@@ -1,0 +1,43 @@
+"""A run that is killed as a whole at some version, if it is told to; it goes on from its newest checkpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import tailcut
+
+TOTAL, EVERY = 40, 6
+
+
+if __name__ == "__main__":
+    out, dies_at = Path(sys.argv[1]), int(sys.argv[2])
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
+    inner = torch.optim.AdamW(net.parameters(), lr=0.05)
+    slower = torch.optim.lr_scheduler.StepLR(inner, 10, 0.5)
+    kept = {"checkpoints": out / "kept", "checkpoint_every": EVERY, "keep": 2}
+    opt = tailcut.Optimizer(
+        inner, net, policy="wait-all", scheduler=slower, total=TOTAL, max_wait=20.0, **kept
+    )
+    first = opt.version
+    for _ in opt.rounds(range(1000)):
+        if opt.version == dies_at:
+            # Everybody is known to have come there, so it is published, in the background.
+            while not list((out / "kept").glob(f"v*{dies_at // EVERY * EVERY}.safetensors")):
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGKILL)
+        opt.zero_grad()
+        generator = torch.Generator().manual_seed(100 * opt.version + opt.worker)
+        net(torch.randn(4, 4, generator=generator)).square().mean().backward()
+        opt.step()
+    numbers = [number for each in net.state_dict().values() for number in each.reshape(-1).tolist()]
+    told = {"first": first, "version": opt.version, "position": opt.position, "numbers": numbers}
+    (out / f"{opt.worker}.json").write_text(json.dumps(told))

@@ -1,0 +1,55 @@
+"""A run whose controller is killed again and again, and worker 0 once; workers write what they saw."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import tailcut
+
+KILLS = (8, 20, 32)
+"""Versions at which worker 1 kills the controller."""
+DIES_AT, TOTAL = 26, 400
+"""The version at which worker 0 dies, once; and the last one. Until worker 0 is back they come slowly."""
+
+
+def controller(launcher: int) -> int:
+    """The first controller that the launcher has started and that lives; another may wait to take its place."""
+    children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+    return min(int(one) for one in children if b"controller" in Path(f"/proc/{one}/cmdline").read_bytes())
+
+
+if __name__ == "__main__":
+    out, worker = Path(sys.argv[1]), int(os.environ["RANK"])
+    died = out / "died"
+    back = worker == 0 and died.exists()
+    torch.manual_seed(0)
+    net = nn.Linear(4, 2)
+    inner = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    opt = tailcut.Optimizer(inner, net, policy="backup:c=2", max_wait=20.0, journal=out / "run")
+    if back:
+        (out / "back").write_text(str(opt.version))
+    lines = (out / f"{worker}.jsonl").open("a")
+    kills = list(KILLS)
+    for _ in opt.rounds(range(100_000), total=TOTAL):
+        if worker == 0 and not back and opt.version >= DIES_AT:
+            died.write_text("")
+            os.kill(os.getpid(), signal.SIGKILL)
+        if worker == 1 and kills and opt.version >= kills[0]:
+            del kills[0]
+            os.kill(controller(os.getppid()), signal.SIGKILL)
+        time.sleep(0.0 if (out / "back").exists() else 0.02)
+        opt.zero_grad()
+        generator = torch.Generator().manual_seed(100 * opt.version + opt.worker)
+        net(torch.randn(4, 4, generator=generator)).square().mean().backward()
+        done = opt.step()
+        told = [done.version, done.members, time.monotonic(), net.weight.reshape(-1).tolist()]
+        print(json.dumps(told), file=lines, flush=True)
+    lines.close()

@@ -1,0 +1,123 @@
+"""A controller takes the place of one that was killed: it learns from the workers where the run stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hub_scripts import hello
+
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.roll_call import GRACE
+from tailcut.engines.live.messages import Arrived, Close, Hello, New, Refused
+from tailcut.forecast import NoForecast
+from tailcut.policy import Policy
+from tailcut.round import Rounds
+from tailcut.rules import WaitAll
+
+
+def successor(workers: int = 3, term: int = 2, **more: Any) -> Hub:
+    """A controller that nobody has spoken to."""
+    return Hub(Rounds(Policy(NoForecast(), WaitAll())), workers, term=term, **more)
+
+
+def was_at(worker: int, version: int, epoch: int = 4, term: int = 1, **more: Any) -> Hello:
+    """A worker that was in the run."""
+    chain = more.pop("chain", b"chain%d" % version)
+    return hello(worker, term=term, epoch=epoch, version=version, chain=chain, **more)
+
+
+def told(answers: list[tuple[int, Any]]) -> New:
+    """The epoch that all are told of."""
+    [new] = {message for _, message in answers if isinstance(message, New)}
+    return new
+
+
+def test_it_goes_on_from_the_newest_version_with_the_next_epoch() -> None:
+    it = successor()
+    assert it.handle(was_at(0, 7), 0.0) == []
+    assert it.handle(was_at(1, 8), 0.1) == []
+    new = told(it.handle(was_at(2, 7), 0.2))
+    assert (new.term, new.epoch, new.base, new.holder, new.joiners) == (2, 5, 8, 1, ())
+    assert it.version == 8
+    for worker in range(3):
+        answers = it.handle(Arrived(2, 5, worker, 8, 8, 1.0, 1.0, True), 1.0)
+    assert isinstance(answers[0][1], Close)
+
+
+def test_who_says_nothing_is_waited_for_only_a_while_and_joins_later() -> None:
+    it = successor()
+    it.handle(was_at(0, 7), 1.0)
+    it.handle(was_at(2, 7), 1.1)
+    assert it.wake_at == 1.0 + GRACE
+    assert it.tick(1.0 + GRACE - 0.01) == []
+    new = told(it.tick(1.0 + GRACE))
+    assert (new.members, new.base) == ((0, 2), 7)
+    new = told(it.handle(was_at(1, 6), 9.0))
+    assert (new.epoch, new.members, new.joiners, new.base) == (6, (0, 1, 2), (1,), 7)
+
+
+def test_before_anybody_has_spoken_there_is_nothing_to_wake_up_for() -> None:
+    it = successor()
+    assert it.wake_at is None
+    it.handle(was_at(0, 7), 1.0)
+    it.lost(0, 1.1)
+    assert it.wake_at is None
+    assert it.tick(99.0) == []
+
+
+def test_who_was_not_in_the_last_epoch_may_have_another_history_and_copies() -> None:
+    it = successor()
+    it.handle(was_at(0, 9, epoch=3, chain=b"of its own"), 0.0)
+    it.handle(was_at(1, 8, epoch=4), 0.0)
+    new = told(it.handle(was_at(2, 7, epoch=4), 0.0))
+    assert (new.base, new.holder, new.joiners, new.epoch) == (8, 1, (0,), 5)
+
+
+def test_a_later_term_counts_more_than_an_epoch() -> None:
+    it = successor(term=3)
+    it.handle(was_at(0, 9, epoch=6, term=1, chain=b"of its own"), 0.0)
+    it.handle(was_at(1, 8, epoch=5, term=2), 0.0)
+    new = told(it.handle(was_at(2, 8, epoch=5, term=2), 0.0))
+    assert (new.base, new.joiners, new.epoch) == (8, (0,), 7)
+
+
+def test_one_that_was_started_again_meanwhile_copies() -> None:
+    it = successor()
+    it.handle(was_at(0, 7), 0.0)
+    it.handle(was_at(1, 7), 0.0)
+    new = told(it.handle(hello(2), 0.0))
+    assert (new.base, new.joiners) == (7, (2,))
+
+
+def test_if_none_has_begun_they_begin_together() -> None:
+    it = successor()
+    it.handle(hello(0), 0.0)
+    it.handle(hello(1), 0.0)
+    new = told(it.handle(hello(2), 0.0))
+    assert (new.term, new.epoch, new.base, new.joiners) == (2, 1, 0, ())
+
+
+def test_two_histories_of_one_epoch_are_no_run() -> None:
+    it = successor(2)
+    it.handle(was_at(0, 7, workers=2), 0.0)
+    answers = it.handle(was_at(1, 7, workers=2, chain=b"other"), 0.0)
+    assert {type(message) for _, message in answers} == {Refused}
+    assert "not by the same updates" in str(it.why)
+    assert it.over
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_a_run_that_is_over_is_over_for_its_successor_too(version: int) -> None:
+    it = successor(2, total=5)
+    it.handle(was_at(0, version, workers=2), 0.0)
+    answers = it.handle(was_at(1, 5, workers=2), 0.0)
+    assert [type(message).__name__ for _, message in answers] == ["New", "New", "Over", "Over"]
+
+
+def test_resumed_from_a_checkpoint_that_only_one_has_the_others_copy_it() -> None:
+    it = successor(3, term=1)
+    it.handle(hello(0, version=0), 0.0)
+    it.handle(hello(1, version=40, chain=b"kept"), 0.0)
+    new = told(it.handle(hello(2, version=0), 0.0))
+    assert (new.epoch, new.base, new.holder, new.joiners) == (1, 40, 1, (0, 2))
