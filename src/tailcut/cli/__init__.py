@@ -22,6 +22,7 @@ from tailcut.cli import reproduce_command as reproduce_command
 from tailcut.cli import launch_command as launch_command
 from tailcut.cli import train_command as train_command
 from tailcut.cli import watch_command as watch_command
+from tailcut.cli import key_command as key_command
 from tailcut.cli import controller_command as controller_command
 from tailcut.cli import pretrain_command as pretrain_command
 from tailcut.cli import list_commands as list_commands

@@ -76,7 +76,7 @@ def test_a_wrong_bit_in_every_byte(tmp_path: Path) -> None:
 
 
 @given(seed=st.integers(0, 2**32), many=st.integers(1, 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_wrong_bits_anywhere(seed: int, many: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("bits")
     last = filled(folder, 10, 20)

@@ -97,6 +97,20 @@ def test_only_what_everybody_has_come_to_is_published(tmp_path: Path, quiet: Say
     assert list(tmp_path.glob(".*")) == []
 
 
+def test_publishing_is_a_rename(tmp_path: Path, quiet: Say) -> None:
+    """So that whoever dies in between leaves the old file or the new one."""
+    passed = Points()
+    checkpoints = Checkpoints(tmp_path, every=10, keep=5, say=quiet)
+    checkpoints.stage(10, state_of(10), {})
+    passed.wait_for("staged", 10)
+    (draft,) = tmp_path.glob(".writing-*/v00000010.safetensors")
+    before = draft.stat()
+    checkpoints.confirmed(10)
+    checkpoints.close()
+    after = (tmp_path / draft.name).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
 def test_confirmed_while_it_is_being_written(tmp_path: Path, quiet: Say) -> None:
     passed = Points()
     passed.open.clear()

@@ -92,7 +92,7 @@ trees = st.recursive(
 
 
 @given(tree=trees)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_states_come_back_as_they_were(tree: Any) -> None:
     assert same(kept(tree), tree)
 

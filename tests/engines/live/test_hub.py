@@ -223,7 +223,8 @@ def test_a_report_that_was_not_awaited_opens_nothing() -> None:
     it.handle(arrived(2), 1.0)
     it.handle(arrived(1), 2.0)
     assert it.handle(applied(0, 1), 2.5) == [], "worker 0 was not accepted"
-    assert it.handle(applied(1, 2), 2.5) == []
+    ((_, refused),) = it.handle(applied(1, 2), 2.5)
+    assert isinstance(refused, Refused), "nobody can be there"
     assert it.version == 0
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from hub_scripts import hello
 
+from tailcut.engines.live.controller.checks import MOST_MEETINGS
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.controller.roll_call import GRACE
-from tailcut.engines.live.messages import Arrived, Close, Hello, New, Refused
+from tailcut.engines.live.messages import Applied, Arrived, Bye, Close, Hello, Meet, New, Refused, State
 from tailcut.forecast import NoForecast
 from tailcut.policy import Policy
 from tailcut.round import Rounds
@@ -121,3 +122,40 @@ def test_resumed_from_a_checkpoint_that_only_one_has_the_others_copy_it() -> Non
     it.handle(hello(1, version=40, chain=b"kept"), 0.0)
     new = told(it.handle(hello(2, version=0), 0.0))
     assert (new.epoch, new.base, new.holder, new.joiners) == (1, 40, 1, (0, 2))
+
+
+@pytest.mark.parametrize("version", [9, 2**63 - 1, -1])
+def test_nobody_can_be_at_a_version_that_nobody_has_made(version: int) -> None:
+    it = successor(2)
+    it.handle(was_at(0, 7, workers=2), 0.0)
+    it.handle(was_at(1, 7, workers=2), 0.0)
+    for message in (
+        Arrived(2, 5, 1, version, 8, 1.0, 1.0, True),
+        Applied(2, 5, 1, version, b""),
+        State(2, 5, 1, version, b""),
+        Bye(2, 5, 1, version),
+        was_at(1, version, term=2, epoch=5, workers=2),
+    ):
+        ((_, refused),) = it.handle(message, 1.0)
+        assert isinstance(refused, Refused)
+        assert f"at version {version}, but the newest is 7" in refused.why
+    assert it.places[1].has == 7
+
+
+@pytest.mark.parametrize(
+    ("samples", "share"), [(2**41, 1.0), (-1, 1.0), (8, 1e-300), (8, 1.5), (8, float("nan"))]
+)
+def test_an_arrival_without_sense_is_refused(samples: int, share: float) -> None:
+    it = successor(1)
+    it.handle(was_at(0, 7, workers=1), 0.0)
+    ((_, refused),) = it.handle(Arrived(2, 5, 0, 7, samples, share, 1e308, True), 1.0)
+    assert isinstance(refused, Refused)
+
+
+def test_meetings_are_bounded() -> None:
+    it = successor(1)
+    it.handle(was_at(0, 7, workers=1), 0.0)
+    for every in range(1, MOST_MEETINGS + 1):
+        assert it.handle(Meet(2, 5, 0, every), 1.0) == []
+    ((_, refused),) = it.handle(Meet(2, 5, 0, MOST_MEETINGS + 1), 1.0)
+    assert isinstance(refused, Refused)

@@ -201,6 +201,10 @@ class _Hasty(Link):
     def is_connected(self) -> bool:
         return self._link.is_connected
 
+    @property
+    def is_turned_away(self) -> bool:
+        return self._link.is_turned_away
+
     def take_renewal(self) -> bool:
         return self._link.take_renewal()
 

@@ -84,7 +84,7 @@ class Key:
         except (UnicodeEncodeError, ValueError, zmq.ZMQError):
             raise InputError(
                 f"What {where} holds is no key: one has {LETTERS} letters of Z85, this has {len(letters)} letters or "
-                "others. Make one with Key.new() and write_key()."
+                "others. Make one with `tailcut key FILE`."
             ) from None
 
 

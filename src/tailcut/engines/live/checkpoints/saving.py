@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -85,14 +85,20 @@ class Checkpoints:
         """Whether it is time for a checkpoint of this version."""
         return version > 0 and version % self._every == 0
 
-    def stage(self, version: int, state: dict[str, Any], extra: dict[str, Any]) -> None:
+    def stage(
+        self, version: int, state: dict[str, Any], extra: dict[str, Any], is_last: bool = False
+    ) -> None:
         """Copy a state as it is now, and write it in the background; nobody finds it before it is confirmed.
 
         Args:
             version: whose state it is. One that was staged with the same version, and not confirmed, is replaced.
             state: tensors, plain values, and lists, tuples and dictionaries of them.
             extra: likewise; small.
+            is_last: none comes after it: it is not left out, whatever is still to be written.
         """
+        if is_last:
+            wait(self._writes)
+            self._unconfirmed.clear()
         self._writes = [each for each in self._writes if not each.done()]
         if why := self._why_not():
             if not self._left_out:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from tailcut.acceptance import SYNCHRONOUS
-from tailcut.engines.live.messages import Arrived
+from tailcut.engines.live.messages import Applied, Arrived, Bye, Hello, State
 from tailcut.errors import ParameterError
 from tailcut.learning.rates import Noisy, RateRule
 from tailcut.round import Rounds
 from tailcut.rules.base import Rule
+
+MOST_SAMPLES, LEAST_SHARE = 1 << 40, 1e-9
+"""Of a mini-batch. More, or less, is nonsense, and would be none as a floating-point number either."""
+MOST_MEETINGS = 100
+"""Numbers that scripts give to `opt.every`."""
 
 
 def check_parameters(
@@ -48,9 +53,25 @@ def check_parameters(
 
 def impossible(message: Arrived) -> str | None:
     """Why an arrival cannot be counted, as a sentence; None if it can."""
-    if message.samples >= 0 and 0.0 <= message.share <= 1.0:
+    is_share = message.share == 0.0 or LEAST_SHARE <= message.share <= 1.0
+    if 0 <= message.samples <= MOST_SAMPLES and is_share:
         return None
     return (
         f"Worker {message.worker} arrived with samples={message.samples} and share={message.share}. "
         "Samples must be 0 or more and the share of the mini-batch from 0 to 1."
+    )
+
+
+def untimely(message: Arrived | Applied | State | Bye | Hello, newest: int) -> str | None:
+    """Why nobody can be at a version, as a sentence; None if one can.
+
+    Args:
+        message: that tells it.
+        newest: version that somebody has reported: others can be one further, but no more.
+    """
+    if 0 <= message.version <= newest + 1:
+        return None
+    return (
+        f"Worker {message.worker} says that it is at version {message.version}, but the newest is {newest}. "
+        "Start it again."
     )

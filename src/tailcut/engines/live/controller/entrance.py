@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
+from tailcut.engines.live.controller.checks import untimely
 from tailcut.engines.live.controller.course import Course
 from tailcut.engines.live.controller.epochs import Epochs
 from tailcut.engines.live.controller.orders import SENDER, Answers, Orders
@@ -87,6 +88,9 @@ class Entrance:
             return [(hello.worker, new)] if place.is_fresh and new is not None else []
         is_broken = place.doing is Doing.REDUCES
         if (hello.term, hello.epoch) == (self._orders.term, self._orders.epoch):
+            why = untimely(hello, self._course.version)
+            if why is not None:
+                return self._refused(why)
             is_broken = is_broken and hello.version < place.version
             place.heard = now
             place.broke_off(hello.version)

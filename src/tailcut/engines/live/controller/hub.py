@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import final
 
 from tailcut import events
-from tailcut.engines.live.controller.checks import check_parameters, impossible
+from tailcut.engines.live.controller.checks import MOST_MEETINGS, check_parameters, impossible, untimely
 from tailcut.engines.live.controller.course import Course
 from tailcut.engines.live.controller.entrance import Entrance
 from tailcut.engines.live.controller.epochs import Epochs
@@ -146,6 +146,9 @@ class Hub:
         place.heard = now
         if isinstance(message, Meet):
             return self._meet(message)
+        why = untimely(message, self.version) if self.epoch > 0 else None
+        if why is not None:
+            return [(SENDER, self._refused(why))]
         if self._epochs.is_over:
             return self._freed(self._sound(self._epochs.hear(message, now)))
         match message:
@@ -239,6 +242,10 @@ class Hub:
     def _meet(self, message: Meet) -> Answers:
         if message.every < 1:
             return [(SENDER, self._refused(f"Workers can meet every 1, 2, … versions, not {message.every}."))]
+        if len(self._orders.meetings) >= MOST_MEETINGS:
+            return [
+                (SENDER, self._refused(f"Workers can meet at {MOST_MEETINGS} different intervals, no more."))
+            ]
         self._orders.meetings.ask(message.every)
         return []
 

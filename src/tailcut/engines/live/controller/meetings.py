@@ -31,6 +31,10 @@ class Meetings:
         self.version = 0
         self._every: set[int] = set()
 
+    def __len__(self) -> int:
+        """Numbers that were asked with."""
+        return len(self._every)
+
     def ask(self, every: int) -> None:
         """Workers are to meet at every version that this number divides."""
         self._every.add(every)

@@ -67,6 +67,12 @@ class Inbox:
                 return RENEWED
             if self._link.is_connected:
                 last = self._clock()
+            if self._link.is_turned_away:
+                self._broken = True
+                raise RunError(
+                    f"The controller at {self._link.address} does not let this worker in. Give all the same key, by "
+                    "TAILCUT_KEY or TAILCUT_KEY_FILE, or none."
+                )
         self._broken = True
         raise RunError(
             f"There has been no controller at {self._link.address} for {self._max_wait:g} s. "

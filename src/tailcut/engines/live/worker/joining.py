@@ -10,6 +10,7 @@ from typing import final
 from tailcut.engines.live.checkpoints.positions import Positions
 from tailcut.engines.live.data.buffer import FlatBuffer
 from tailcut.engines.live.data.copies import CopyError, frames_of
+from tailcut.engines.live.data.copying import room_for
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller
 from tailcut.engines.live.messages import Copy, New
@@ -52,7 +53,8 @@ def copy_state(
         patience: seconds.
         enough: whether the epoch is over.
     """
-    state = puller.copy(address, Copy(new.term, new.epoch, new.base), patience, enough)
+    most = room_for(own.replica.state())
+    state = puller.copy(address, Copy(new.term, new.epoch, new.base), patience, enough, most)
     if state is None:
         return False
     own.replica.load(state)

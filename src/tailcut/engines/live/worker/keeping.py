@@ -50,9 +50,8 @@ class Keeping:
         if keeping is None or not is_writer or not (keeping.wants(version) or version == self._total):
             return
         log = self._own.log
-        keeping.stage(
-            version, self._own.replica.state() | {"chain": log.chain}, {"positions": log.positions.state()}
-        )
+        state = self._own.replica.state() | {"chain": log.chain}
+        keeping.stage(version, state, {"positions": log.positions.state()}, is_last=version == self._total)
 
     def confirmed(self, version: int) -> None:
         """Everybody has come to this version."""

@@ -21,6 +21,10 @@ HEARTBEAT_MS = 2000
 """Between two looks whether the other is still there."""
 CUT_OFF_MS = 15_000
 """Of silence after which a connection counts as broken."""
+SURELY = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+PERHAPS = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+"""Handshakes that come to nothing where the other has another key, or none; or where it ends in the midst of one."""
+MOST_PERHAPS = 10
 
 
 class Link:
@@ -48,8 +52,9 @@ class Link:
         self._socket.setsockopt(zmq.HEARTBEAT_TTL, CUT_OFF_MS)
         self._socket.setsockopt(zmq.CONNECT_TIMEOUT, HEARTBEAT_MS)
         self._is_connected = self._is_renewed = False
-        self._connections = 0
-        self._events = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+        self._connections = self._failures = 0
+        watched = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | SURELY | PERHAPS
+        self._events = self._socket.get_monitor_socket(watched)
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
         self._poller.register(self._events, zmq.POLLIN)
@@ -65,10 +70,18 @@ class Link:
     def is_connected(self) -> bool:
         """Whether the controller's process is there, as far as is known."""
         while self._events.poll(0):
-            self._is_connected = recv_monitor_message(self._events)["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED
+            event = recv_monitor_message(self._events)["event"]
+            self._is_connected = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
+            self._failures += MOST_PERHAPS * bool(event & SURELY) + bool(event & PERHAPS)
+            self._failures *= not self._is_connected
             self._connections += self._is_connected
             self._is_renewed |= self._is_connected and self._connections > 1
         return self._is_connected
+
+    @property
+    def is_turned_away(self) -> bool:
+        """Whether there is a controller that does not let this worker in: it has another key, or only one has any."""
+        return not self.is_connected and self._failures >= MOST_PERHAPS
 
     def take_renewal(self) -> bool:
         """Whether the connection was lost and is there again, perhaps to another controller; told once."""
