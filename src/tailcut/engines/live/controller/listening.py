@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import zmq
 
+from tailcut.engines.live.heartbeats import watch_connections
 from tailcut.engines.live.keys import SEALED, Key, secured_server
 from tailcut.engines.live.limits import BACKLOG, HANDSHAKE_MS, MOST_UNREAD
 from tailcut.engines.live.wire import MOST_BYTES
@@ -37,6 +38,7 @@ def listening(address: str, key: Key | None = None) -> Iterator[Router]:
         router.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES + SEALED)
         router.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         router.setsockopt(zmq.BACKLOG, BACKLOG)
+        watch_connections(router)
         # A worker that computes for long reads nothing meanwhile, and must find every message when it does.
         router.setsockopt(zmq.SNDHWM, 0)
         router.setsockopt(zmq.RCVHWM, MOST_UNREAD)

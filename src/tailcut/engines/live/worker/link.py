@@ -9,6 +9,7 @@ from uuid import uuid4
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from tailcut.engines.live.heartbeats import watch_connections
 from tailcut.engines.live.keys import SEALED, Key, secured_client
 from tailcut.engines.live.messages import FromController, FromWorker
 from tailcut.engines.live.wire import FROM_CONTROLLER, MOST_BYTES, encode
@@ -17,10 +18,8 @@ from tailcut.types import Seconds
 
 LINGER_MS = 1000
 """How long a closing line goes on sending what was said last."""
-HEARTBEAT_MS = 2000
-"""Between two looks whether the other is still there."""
-CUT_OFF_MS = 15_000
-"""Of silence after which a connection counts as broken."""
+CONNECT_MS = 2000
+"""After which an attempt to connect is given up, and made anew."""
 SURELY = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 PERHAPS = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 """Handshakes that come to nothing where the other has another key, or none; or where it ends in the midst of one."""
@@ -46,11 +45,8 @@ class Link:
         self._socket.setsockopt(zmq.RCVHWM, 0)
         # The same name after a connection was lost: the controller knows it again.
         self._socket.setsockopt(zmq.ROUTING_ID, uuid4().bytes)
-        # Answered beside whatever the worker does: only one that is stopped, or cut off, is silent.
-        self._socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
-        self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, CUT_OFF_MS)
-        self._socket.setsockopt(zmq.HEARTBEAT_TTL, CUT_OFF_MS)
-        self._socket.setsockopt(zmq.CONNECT_TIMEOUT, HEARTBEAT_MS)
+        watch_connections(self._socket)
+        self._socket.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_MS)
         self._is_connected = self._is_renewed = False
         self._connections = self._failures = 0
         watched = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | SURELY | PERHAPS
