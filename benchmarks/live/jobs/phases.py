@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tailcut
-from tailcut.engines.live.worker import member
+from tailcut.engines.live.worker import updating
 
 
 class Phases:
@@ -25,7 +25,7 @@ class Phases:
             ("pack the gradient", it._flat, "pack"),
             ("see whether it is finite", it._flat, "finite"),
             ("wait for the close", it._inbox, "next"),
-            ("reduce", member, "reduce"),
+            ("reduce", updating, "reduce"),
             ("unpack the mean", it._flat, "unpack"),
             ("optimiser's step", it._replica, "apply"),
         ):

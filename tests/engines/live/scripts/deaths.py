@@ -14,7 +14,7 @@ from torch import nn
 
 import tailcut
 from tailcut.engines.live.data.ring import ReduceError
-from tailcut.engines.live.worker import member
+from tailcut.engines.live.worker import updating
 
 DIE = {5: ("computing", 5), 4: ("reducing", 10), 3: ("applying", 15), 2: ("reducing", 25)}
 """Who is killed: doing what, at which version."""
@@ -22,7 +22,7 @@ PRETENDS, UNDONE = 1, 20
 """Who takes one reduction that has ended for one that did not, and at which version."""
 TOTAL = 30
 
-reduces, applies = member.reduce, member.Replica.apply
+reduces, applies = updating.reduce, updating.Replica.apply
 worker = int(os.environ.get("RANK", "-1"))
 
 
@@ -40,13 +40,13 @@ def reduce(*given: Any) -> None:
         raise ReduceError("It did not end.")
 
 
-def apply(replica: member.Replica, scale: float) -> None:
+def apply(replica: updating.Replica, scale: float) -> None:
     die_at("applying", replica.version)
     applies(replica, scale)
 
 
 if __name__ == "__main__":
-    member.reduce, member.Replica.apply = reduce, apply  # type: ignore[assignment,method-assign]
+    updating.reduce, updating.Replica.apply = reduce, apply  # type: ignore[assignment,method-assign]
     torch.manual_seed(0)
     net = nn.Linear(4, 2)
     made: list[list[int]] = []

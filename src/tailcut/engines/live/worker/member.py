@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
 from tailcut.engines.live.data.buffer import FlatBuffer
 from tailcut.engines.live.data.log import UpdateLog
-from tailcut.engines.live.data.pulling import Puller, Wanted
-from tailcut.engines.live.data.ring import Group, ReduceError, reduce
-from tailcut.engines.live.data.updates import Update
+from tailcut.engines.live.data.pulling import Puller
+from tailcut.engines.live.data.ring import Group
 from tailcut.engines.live.messages import (
     Again,
-    Applied,
     Arrived,
     Bye,
     Close,
@@ -35,12 +33,8 @@ from tailcut.engines.live.worker.link import Link
 from tailcut.engines.live.worker.membership import Membership
 from tailcut.engines.live.worker.outcome import Outcome
 from tailcut.engines.live.worker.replica import Replica
-from tailcut.types import Seconds, WorkerId
-
-SILENCE: Seconds = 0.6
-"""Of another worker in a reduction, after which that is given up: sooner than the controller expels who is in it."""
-COMPARE_EVERY = 100
-"""Updates after which those who made one also tell a digest of their parameters."""
+from tailcut.engines.live.worker.updating import Updating
+from tailcut.types import Seconds
 
 
 @final
@@ -84,15 +78,15 @@ class Member:
     ) -> None:
         self.worker, self.over = hello.worker, False
         self._link, self._replica, self._flat = parts.link, parts.replica, parts.flat
-        self._log, self._puller, self._keeping = parts.log, parts.puller, parts.keeping
-        self._max_wait, self._total, self._clock = max_wait, total, clock
+        self._keeping, self._clock = parts.keeping, clock
         self._inbox = Inbox(parts.link, max_wait, clock)
         own = Own(parts.replica, parts.flat, parts.log)
         self._membership = Membership(
             hello, own, parts.link, self._inbox, parts.puller, mesh, parts.offer, max_wait
         )
         self._closed: dict[int, Close] = {}
-        self._in_it: tuple[WorkerId, ...] = ()
+        what = (parts.replica, parts.flat, parts.log, parts.puller, parts.keeping)
+        self._updating = Updating(*what, self._membership, max_wait, total)
         self._limit: Limit | None = None
         # What this worker waits in step() with; None where it has nothing that could be used.
         self._brought: tuple[int, float, Seconds, bool] | None = None
@@ -193,7 +187,7 @@ class Member:
             if isinstance(message, New):
                 if self._goes_on(message):
                     continue
-                in_it = self.version > before and self.worker in self._in_it
+                in_it = self.version > before and self.worker in self._updating.last
                 return self._told(before, waited, 0.0, accepted=in_it)
             self._note(message)
             if isinstance(message, Go | Over):
@@ -253,60 +247,23 @@ class Member:
         self._hand_in()
         return self._brought is not None
 
-    # -- updates ------------------------------------------------------------------------------------------------
-
     def _take_part(self, close: Close) -> bool:
-        """Reduce among the accepted, and apply the result; whether it came to that."""
-        at("reducing", self.version)
-        self._flat.stamp(close)
-        reduced = self._flat.empty()
-        (me,), places = self._membership.places([self.worker]), self._membership.places(close.accepted)
-        group, failed = self._membership.group, True
-        if group is not None:
-            try:
-                reduce(group, me, places, self._flat.source, reduced, close.version, SILENCE)
-                failed = False
-            except ReduceError:
-                pass
-        # No reference may be left, or the others would wait for this worker.
-        del group
-        if failed:
+        """Make an update with the other accepted; whether it came to that."""
+        report = self._updating.make(close)
+        if report is None:
             self._membership.stopped()
             return False
-        at("reduced", self.version)
-        update = Update.made(close, reduced, self._log.chain)
-        scatter = self._flat.scatter_in(reduced, len(close.accepted), update.samples)
-        self._apply([update])
-        compared = self.version % COMPARE_EVERY == 0 or self.version == self._total
-        numbers = self._replica.digest() if compared else b""
-        self._link.send(Applied(*self._membership.here, self._log.chain, numbers, scatter))
+        self._brought = None
+        self._link.send(report)
         at("reported", self.version)
-        self._log.forget(close.needed)
         return True
 
     def _catch_up(self, version: int) -> None:
         """Apply what was made without this worker."""
-        if version <= self.version:
-            return
-        new = self._membership.new
-        wanted = Wanted(range(self.version, version), self._log.chain, new.term, new.epoch)
-        # Whoever made the newest update has all before it too.
-        newest = self._closed.get(version - 1)
-        holders = self._membership.holders(newest.accepted if newest else ())
-        at("pulling", self.version)
-        self._apply(self._puller.pull(wanted, holders, self._max_wait, lambda: self._membership.is_called))
-        self._log.forget(newest.needed if newest else 0)
-
-    def _apply(self, updates: Iterable[Update]) -> None:
-        for update in updates:
-            at("applying", self.version)
-            self._flat.unpack(update.flat, update.samples)
-            self._replica.apply(update.scale)
-            self._log.append(update)
+        before = self.version
+        self._updating.catch_up(version, self._closed.get(version - 1))
+        if self.version > before:
             self._brought = None
-            self._in_it = update.accepted
-            self._keeping.made(self._membership.is_first)
-            at("applied", self.version, self._log.chain, update.accepted)
 
     def _told(self, before: int, waited: Seconds, late: Seconds, accepted: bool) -> Outcome:
         # Who was given up may have made updates that nobody else has, and is before them again.
@@ -316,5 +273,5 @@ class Member:
             self._flat.restore()
         self._closed = {version: close for version, close in self._closed.items() if version >= self.version}
         self._since = self._clock()
-        members = self._in_it if applied else ()
+        members = self._updating.last if applied else ()
         return Outcome(self.version, accepted, members, waited, late, applied, self.over)

@@ -1,0 +1,107 @@
+"""How a worker comes to the next version: it makes the update with others, or pulls what was made without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+from tailcut.engines.live.data.buffer import FlatBuffer
+from tailcut.engines.live.data.log import UpdateLog
+from tailcut.engines.live.data.pulling import Puller, Wanted
+from tailcut.engines.live.data.ring import ReduceError, reduce
+from tailcut.engines.live.data.updates import Update
+from tailcut.engines.live.messages import Applied, Close
+from tailcut.engines.live.points import at
+from tailcut.engines.live.worker.keeping import Keeping
+from tailcut.engines.live.worker.membership import Membership
+from tailcut.engines.live.worker.replica import Replica
+from tailcut.types import Seconds, WorkerId
+
+SILENCE: Seconds = 0.6
+"""Of another worker in a reduction, after which that is given up: sooner than the controller expels who is in it."""
+COMPARE_EVERY = 100
+"""Updates after which those who made one also tell a digest of their parameters."""
+
+
+@final
+@dataclass(slots=True)
+class Updating:
+    """Of one worker.
+
+    Attributes:
+        replica, flat, log: what is updated.
+        puller: fetches updates of others.
+        keeping: of checkpoints.
+        membership: in the epoch that is.
+        max_wait: seconds for an update to come.
+        total: version at which the run ends; None for none.
+        last: who is in the last update.
+    """
+
+    replica: Replica
+    flat: FlatBuffer
+    log: UpdateLog
+    puller: Puller
+    keeping: Keeping
+    membership: Membership
+    max_wait: Seconds
+    total: int | None
+    last: tuple[WorkerId, ...] = ()
+
+    def make(self, close: Close) -> Applied | None:
+        """Reduce among the accepted, and apply the result; what to report, None where it did not come to that.
+
+        The gradient stays as it was, for another attempt.
+        """
+        version, members = self.replica.version, self.membership
+        at("reducing", version)
+        self.flat.stamp(close)
+        reduced = self.flat.empty()
+        (me,), places = members.places([members.worker]), members.places(close.accepted)
+        group, failed = members.group, True
+        if group is not None:
+            try:
+                reduce(group, me, places, self.flat.source, reduced, close.version, SILENCE)
+                failed = False
+            except ReduceError:
+                pass
+        # No reference may be left, or the others would wait for this worker.
+        del group
+        if failed:
+            return None
+        at("reduced", version)
+        update = Update.made(close, reduced, self.log.chain)
+        scatter = self.flat.scatter_in(reduced, len(close.accepted), update.samples)
+        self._apply([update])
+        self.log.forget(close.needed)
+        compared = self.replica.version % COMPARE_EVERY == 0 or self.replica.version == self.total
+        numbers = self.replica.digest() if compared else b""
+        return Applied(*members.here, self.log.chain, numbers, scatter)
+
+    def catch_up(self, version: int, newest: Close | None) -> None:
+        """Apply what was made without this worker, until that version or the end of the epoch.
+
+        Args:
+            version: to come to.
+            newest: the close of the round that made it, where that is known.
+        """
+        if version <= self.replica.version:
+            return
+        new = self.membership.new
+        wanted = Wanted(range(self.replica.version, version), self.log.chain, new.term, new.epoch)
+        # Whoever made the newest update has all before it too.
+        holders = self.membership.holders(newest.accepted if newest else ())
+        at("pulling", self.replica.version)
+        self._apply(self.puller.pull(wanted, holders, self.max_wait, lambda: self.membership.is_called))
+        self.log.forget(newest.needed if newest else 0)
+
+    def _apply(self, updates: Iterable[Update]) -> None:
+        for update in updates:
+            at("applying", self.replica.version)
+            self.flat.unpack(update.flat, update.samples)
+            self.replica.apply(update.scale)
+            self.log.append(update)
+            self.last = update.accepted
+            self.keeping.made(self.membership.is_first)
+            at("applied", self.replica.version, self.log.chain, update.accepted)
