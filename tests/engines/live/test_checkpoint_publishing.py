@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -345,3 +347,36 @@ def test_whoever_looks_while_another_publishes_finds_a_whole_one(tmp_path: Path,
     checkpoints.close()
     assert not looking.is_alive()
     assert versions == sorted(versions)
+
+
+AT_EXIT = """
+import atexit, sys, torch
+from tailcut.engines.live.checkpoints import Checkpoints
+
+kept = Checkpoints(sys.argv[1], every=1, keep=3, say=print)
+kept.stage(1, {"net": torch.ones(2)}, {})
+
+
+def leave():
+    kept.stage(2, {"net": torch.ones(2)}, {})
+    kept.confirmed(2)
+    kept.close()
+
+
+atexit.register(leave)
+"""
+
+
+def test_what_is_asked_for_while_python_ends_is_done_all_the_same(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", AT_EXIT, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert sorted(each.name for each in tmp_path.glob("v*")) == [
+        "v00000001.safetensors",
+        "v00000002.safetensors",
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +48,7 @@ def test_all_have_the_same_nets_at_the_same_versions(
     assert versions[-1] == TOTAL
     for version in versions:
         told = [each[version] for each in seen[2] if version in each]
-        assert all(other[0] == told[0][0] and other[2] == told[0][2] for other in told), version
-
-
-def test_training_goes_on_soon(seen: tuple[Path, list[str], list[dict[int, Any]]]) -> None:
-    moments = sorted(rest[1] for each in seen[2] for rest in each.values())
-    assert max(after - before for before, after in pairwise(moments)) < 5.0
+        assert all(other == told[0] for other in told), version
 
 
 def test_the_record_goes_on_too(seen: tuple[Path, list[str], list[dict[int, Any]]]) -> None:

@@ -113,14 +113,14 @@ class Checkpoints:
             self._say(f"There is no checkpoint of version {version}: {told}")
             return
         self._unconfirmed.add(version)
-        self._writes.append(self._writer.submit(self._write, version, flat))
+        self._writes += self._do(self._write, version, flat)
 
     def confirmed(self, version: int) -> None:
         """Every worker has come to this version: what was staged until now of it, or of earlier ones, is published."""
         reached = {each for each in self._unconfirmed if each <= version}
         if reached:
             self._unconfirmed -= reached
-            self._writer.submit(self._publish, version)
+            self._do(self._publish, version)
 
     def forget(self) -> None:
         """What was staged and not confirmed will never be: this worker has taken over another one's state.
@@ -128,12 +128,23 @@ class Checkpoints:
         It may be of a course that nobody else took, although others come to versions of the same number.
         """
         self._unconfirmed.clear()
-        self._writer.submit(self._discard)
+        self._do(self._discard)
 
     def close(self) -> None:
         """Wait until all is written and published that was asked for; the rest is removed."""
         self._writer.shutdown()
         self._drafts.close()
+
+    def _do(self, what: Callable[..., None], *given: Any) -> list[Future[None]]:
+        """In the background; where Python is about to end, and has ended all threads after their work, here.
+
+        What is under way: one thing, or none.
+        """
+        try:
+            return [self._writer.submit(what, *given)]
+        except RuntimeError:
+            what(*given)
+            return []
 
     def _why_not(self) -> str:
         if len(self._writes) >= MOST_COPIES:

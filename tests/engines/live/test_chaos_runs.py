@@ -1,0 +1,60 @@
+"""Real processes in trouble, in short: deaths in several phases, of worker 0 and of the controller, and the checker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailcut.errors import ParameterError
+from tailcut.testing.chaos.faults import CONTROLLER, Fault, Plan, at_random, kills, numbered, several
+from tailcut.testing.chaos.journals import lives
+from tailcut.testing.chaos.recovery import recoveries, strikes
+from tailcut.testing.chaos.run import carry_out
+
+FAULTS = numbered(
+    [
+        Fault(0, 2, "computing", calm=False),
+        Fault(0, 0, "segment", left=2, calm=False, pause=1.0),
+        Fault(0, CONTROLLER, calm=False, pause=3.0),
+        Fault(0, 3, "applying", calm=False, pause=3.0),
+        Fault(0, 1, "submitting"),
+        Fault(0, 2, "segment", left=5, calm=False, pause=1.0),
+    ]
+)
+
+
+@pytest.mark.timeout(90)
+def test_who_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path) -> None:
+    plan = Plan(FAULTS, workers=4, seed=3, size=530_000, unit=0.02)
+    ended = carry_out(plan, tmp_path / "run", limit=80.0)
+    verdict = ended.verdict()
+    assert (ended.violations, list(verdict.violations)) == ([], []), ended.last_words
+    assert ended.missed == 0
+    found = recoveries(lives(ended.folder.journals), strikes(ended.folder.strikes))
+    assert len(found) == len(FAULTS)
+    assert verdict.lives == 4 + sum(fault.victim != CONTROLLER for fault in FAULTS)
+
+
+def test_plans_are_plain_data_and_follow_from_their_seed(tmp_path: Path) -> None:
+    for faults in (kills("pulling", 9, 4, 1), several(8, 2), at_random(50, 8, 3, 2.0)):
+        plan = Plan(faults, seed=7, policy="bayes")
+        plan.write(tmp_path / "plan.json")
+        assert Plan.read(tmp_path / "plan.json") == plan
+        assert [fault.number for fault in faults] == list(range(len(faults)))
+    assert at_random(50, 8, 3, 2.0) == at_random(50, 8, 3, 2.0)
+    assert at_random(50, 8, 3, 2.0) != at_random(50, 8, 4, 2.0)
+    assert {fault.victim for fault in kills("applying", 8, 8, 0)} == set(range(8))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"point": "lunch"}, "but got 'lunch'"),
+        ({"deed": "insult"}, "but got 'insult'"),
+        ({"victim": CONTROLLER, "point": "segment"}, "from outside"),
+    ],
+)
+def test_a_fault_that_cannot_be_is_refused(more: dict[str, str | int], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        Fault(**{"number": 0, "victim": 1, **more})  # type: ignore[arg-type]
