@@ -32,7 +32,8 @@ FAILED = "!"
 """Before a sentence that stands where the address should."""
 MOST_SHORT_LIVES = 8
 """Of one controller, one after another, before it is given up."""
-FIRST_PAUSE: Seconds = 0.1
+PAUSES: tuple[Seconds, Seconds, Seconds] = (0.1, 1.0, 2.0)
+"""Before it is started again, at first and at most; and after how long a life it had been well."""
 SETTLED: Seconds = 1.0
 """After a controller has started, before the next in line is made ready, so that nobody has to wait for it."""
 PATIENCE: Seconds = 30.0
@@ -47,7 +48,7 @@ class _Controller:
     options: dict[str, Any]
     process: ControllerProcess
     term: int = 1
-    backoff: Backoff = field(default_factory=lambda: Backoff(FIRST_PAUSE))
+    backoff: Backoff = field(default_factory=lambda: Backoff(*PAUSES))
     ended: Seconds | None = None
 
 

@@ -14,7 +14,7 @@ PAUSE: Seconds = 0.5
 """Before a process is started again for the first time."""
 LONGEST: Seconds = 30.0
 """Pause."""
-STEADY: Seconds = 60.0
+STEADY: Seconds = 10.0
 """After which a process that is killed had been well: the next pause is short again."""
 CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
@@ -36,6 +36,8 @@ class Backoff:
 
     Attributes:
         pause: before it begins again for the first time.
+        longest: pause.
+        steady: seconds of life after which it had been well.
         times: it has begun again without having been well between.
 
     Example:
@@ -48,14 +50,16 @@ class Backoff:
     """
 
     pause: Seconds = PAUSE
+    longest: Seconds = LONGEST
+    steady: Seconds = STEADY
     times: int = 0
     _begun: Seconds | None = None
 
     def due(self, ended: Seconds) -> Seconds:
         """The clock's seconds at which it may begin again, having ended then."""
-        if self._begun is not None and ended - self._begun >= STEADY:
+        if self._begun is not None and ended - self._begun >= self.steady:
             self.times = 0
-        return float(ended + min(LONGEST, self.pause * 2**self.times))
+        return float(ended + min(self.longest, self.pause * 2**self.times))
 
     def begun(self, now: Seconds) -> None:
         """It has begun again."""

@@ -92,6 +92,7 @@ class Orders:
             self._untold = [each for each in self._untold if each is not self._making]
         self.wake_at, self._making, self.reports = None, None, Reports()
         self._began.clear()
+        self._tries = 0
         self.epoch += 1
 
     def made(self) -> None:

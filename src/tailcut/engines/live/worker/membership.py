@@ -71,8 +71,9 @@ class Membership:
 
     def join(self) -> None:
         """Say Hello and be in an epoch, with its state."""
-        while not self.enter(self.answer()):
-            pass
+        new = self.answer()
+        while not self.enter(new):
+            new = self._next()
 
     def answer(self) -> New:
         """Say Hello, for the first time or again, and wait for the next epoch.
@@ -81,11 +82,17 @@ class Membership:
         """
         self._break_off()
         self._say_hello()
+        return self._next()
+
+    def _next(self) -> New:
+        """The next epoch. Whoever is known to join is in it without another Hello, which would only begin one more."""
         while True:
             message = self._inbox.next()
             match message:
                 case New() if (message.term, message.epoch) > (self.new.term, self.new.epoch):
                     return message
+                case Again() if (message.term, message.epoch) > (self.new.term, self.new.epoch):
+                    self._say_hello()
                 case Renewed():
                     self._say_hello()
                 case Over() if self.new.epoch == 0:
