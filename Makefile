@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OUT := out
 
-.PHONY: help setup demo demo-158 test lint bench bench-forecast bench-live prior clean
+.PHONY: help setup demo demo-158 test lint bench bench-forecast bench-live bench-reliability prior clean
 
 help:
 	@echo "make demo   train for real in 8 processes with stragglers: plain DDP, backup workers, bayes; a page with plots"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench  speed and quality claims, side by side in one run"
 	@echo "make bench-forecast  what bayes claims: shares, censoring, drift, membership, cost, coverage (25 minutes on two idle cores)"
 	@echo "make bench-live  live training against DDP and torchft, stragglers of every kind, the controller (half an hour on two idle cores)"
+	@echo "make bench-reliability  real training, killed, stopped and cut off in every phase; a checker (an hour on two idle cores)"
 	@echo "make lint   lint, types and import directions only"
 	@echo "make setup  the environment in $(VENV), which the others make themselves"
 
@@ -54,6 +55,9 @@ bench-forecast: $(READY)
 # Against DDP and torchft, which is installed for this alone and beside the environment; half an hour on two idle cores.
 bench-live: $(READY) $(VENV)/rivals/torchft
 	$(BIN)/python -m benchmarks.live
+
+bench-reliability: $(READY)
+	$(BIN)/python -m benchmarks.reliability
 
 $(VENV)/rivals/torchft:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(VENV)/rivals --no-deps torchft==0.2.0

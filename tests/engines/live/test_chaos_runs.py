@@ -15,13 +15,14 @@ from tailcut.testing.chaos.run import carry_out
 FAULTS = numbered(
     [
         Fault(0, 2, "computing", calm=False),
-        Fault(0, 0, "segment", left=2, calm=False, pause=1.0),
-        Fault(0, CONTROLLER, calm=False, pause=3.0),
-        Fault(0, 3, "applying", calm=False, pause=3.0),
+        Fault(0, 0, "segment", left=2, calm=False, pause=0.3),
+        Fault(0, CONTROLLER, calm=False, pause=1.0),
+        Fault(0, 3, "applying", calm=False, pause=0.5),
         Fault(0, 1, "submitting"),
-        Fault(0, 2, "segment", left=5, calm=False, pause=1.0),
+        Fault(0, 2, "segment", left=5, calm=False, pause=0.3),
     ]
 )
+"""After the first four, only worker 1 has anything to hand on."""
 
 
 @pytest.mark.timeout(90)

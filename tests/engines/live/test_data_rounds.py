@@ -160,7 +160,8 @@ def one_stays_away(here: Here, accepted: tuple[int, ...], silent: bool) -> tuple
     rest = tuple(place for place in accepted if place != 3)
     group = here.another(f"spoilt {name}", 20.0)
     here.store.set(f"made {name} {here.place}", "")
-    here.store.wait([f"made {name} {place}" for place in range(here.size)])  # who leaves must not spoil the making
+    # Who leaves must not spoil the making.
+    here.store.wait([f"made {name} {place}" for place in range(here.size)])
     source = vector(here.place, 1000)
     words, out, begun = "", torch.empty_like(source), monotonic()
     if here.place in rest:

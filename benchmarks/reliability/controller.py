@@ -1,0 +1,28 @@
+"""The controller, killed again and again."""
+
+from __future__ import annotations
+
+from benchmarks.claims import Claim
+from benchmarks.reliability.runs import at_most, clean, goings_on, outcome, show
+from tailcut.testing.chaos.faults import CONTROLLER, Fault, Plan, numbered
+
+WORKERS, GO_ON, AT_ONCE = 8, 5.0, 5
+PER_KILL = 30.0
+
+
+def main(times: int) -> list[Claim]:
+    """Run and judge."""
+    runs = [
+        outcome("controller killed", plan(min(AT_ONCE, times - done), done), 60.0 + PER_KILL * AT_ONCE)
+        for done in range(0, times, AT_ONCE)
+    ]
+    show(f"{WORKERS} workers, the controller killed", {"controller": runs})
+    return [clean("Controller killed", runs), at_most("Training goes on in", goings_on(runs), GO_ON)]
+
+
+def plan(times: int, seed: int) -> Plan:
+    """Deaths of the controller, at moments of chance."""
+    faults = [
+        Fault(0, CONTROLLER, delay=0.013 * (1 + number + seed), phase="controller") for number in range(times)
+    ]
+    return Plan(numbered(faults), WORKERS, seed, policy="wait-all" if seed % 2 == 0 else "backup:share=0.75")

@@ -1,0 +1,112 @@
+"""One plan of trouble after another, what the checker says of each, and what the faults cost."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from benchmarks.claims import Claim, print_table
+from tailcut.testing.chaos.checker import Verdict
+from tailcut.testing.chaos.faults import Plan
+from tailcut.testing.chaos.journals import lives
+from tailcut.testing.chaos.recovery import Recovery, recoveries, strikes
+from tailcut.testing.chaos.run import Ended, carry_out
+
+KEPT = Path(__file__).parents[2] / "out" / "reliability"
+"""Where the folder of a run stays that the checker complains of."""
+COLUMNS = (
+    *("phase", "faults", "missed", "mixed completions", "go on: median, s", "worst, s", "back: median, s"),
+    *("worst, s", "violations"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one run."""
+
+    ended: Ended
+    verdict: Verdict
+    recoveries: tuple[Recovery, ...]
+
+    @property
+    def violations(self) -> list[str]:
+        """From outside and from the journals."""
+        return [*self.ended.violations, *self.verdict.violations]
+
+
+def outcome(name: str, plan: Plan, limit: float, expected: bool = False) -> Outcome:
+    """Carry out a plan; what it leaves is kept only where something is wrong.
+
+    Args:
+        name: for what is printed.
+        plan: of the run.
+        limit: seconds.
+        expected: whether something has to be wrong.
+    """
+    root = Path(tempfile.mkdtemp(prefix="chaos-"))
+    ended = carry_out(plan, root / "run", limit)
+    verdict = ended.verdict()
+    found = tuple(recoveries(lives(ended.folder.journals), strikes(ended.folder.strikes)))
+    told = Outcome(ended, verdict, found)
+    print(
+        f"{name}: {len(found)} faults, {ended.missed} missed, {verdict.versions} versions, {verdict.lives} lives, "
+        f"{verdict.abandoned} updates nobody was left to hand on, replay {verdict.deviation:.0e} apart, "
+        f"{ended.seconds:.0f} s",
+        flush=True,
+    )
+    for violation in told.violations if not expected else ():
+        print(f"  {violation}", flush=True)
+    if told.violations and not expected:
+        KEPT.mkdir(parents=True, exist_ok=True)
+        place = KEPT / root.name
+        shutil.move(root, place)
+        print(f"  kept in {place}", flush=True)
+    else:
+        shutil.rmtree(root)
+    return told
+
+
+def show(title: str, phases: Mapping[str, Sequence[Outcome]]) -> None:
+    """A row for each phase."""
+    print_table(title, COLUMNS, [_row(phase, runs) for phase, runs in phases.items()])
+
+
+def _row(phase: str, runs: Sequence[Outcome]) -> list[str]:
+    found = [each for run in runs for each in run.recoveries]
+    missed = sum(run.ended.missed for run in runs)
+    mixed = sum(each.mixed for each in found)
+    violations = sum(len(run.violations) for run in runs)
+    times = [*_both(goings_on(runs)), *_both(comings_back(runs))]
+    return [phase, str(len(found)), str(missed), str(mixed), *times, str(violations)]
+
+
+def goings_on(runs: Sequence[Outcome]) -> list[float]:
+    """Seconds until the others went on, after each fault."""
+    return [each.go_on for run in runs for each in run.recoveries if each.go_on is not None]
+
+
+def comings_back(runs: Sequence[Outcome]) -> list[float]:
+    """Seconds until who was killed took part again."""
+    return [each.back for run in runs for each in run.recoveries if each.back is not None]
+
+
+def _both(seconds: Sequence[float]) -> tuple[str, str]:
+    return (f"{median(seconds):.2f}", f"{max(seconds):.2f}") if seconds else ("", "")
+
+
+def clean(text: str, runs: Sequence[Outcome]) -> Claim:
+    """Whether the checker has nothing to say."""
+    violations = [each for run in runs for each in run.violations]
+    return Claim(
+        f"{text}: no update lost, doubled or forked", f"{len(violations)} violations", not violations
+    )
+
+
+def at_most(text: str, seconds: Sequence[float], limit: float) -> Claim:
+    """Whether the worst is within a limit."""
+    worst = max(seconds, default=float("inf"))
+    return Claim(f"{text} ≤ {limit:g} s", f"{worst:.2f} s at worst", worst <= limit)

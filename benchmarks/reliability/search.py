@@ -1,0 +1,83 @@
+"""Explore every state of the controller's code among workers that fail at any moment, within bounds.
+
+python -m benchmarks.reliability.search --workers 3 --epochs 2 --most-states 2000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+from collections.abc import Sequence
+from time import perf_counter
+
+from tailcut import names
+from tailcut.testing.search.bounds import Bounds, Bug, Troubles
+from tailcut.testing.search.explore import explore
+from tailcut.testing.search.world import World
+
+USUAL = Troubles()
+TROUBLES = {
+    "deaths": "processes that are killed",
+    "stalls": "reductions that are given up though everybody is in them",
+    "silences": "workers that the others go on without, and that wake later",
+    "cuts": "lines to the controller that are lost and come again",
+    "restarts": "controllers that are killed and followed by another",
+    "altogether": "of these in one run",
+    "returns": "processes that are started again",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Search, and print what was found; the exit code is 0 if no rule was broken."""
+    given = _parser().parse_args(arguments)
+    troubles = Troubles(**{name: getattr(given, name) for name in TROUBLES})
+    bounds = Bounds(
+        workers=given.workers,
+        total=given.total,
+        epochs=given.epochs,
+        troubles=troubles,
+        policy=names.entrant(given.policy).policy,
+        hasty=given.hasty,
+    )
+    world = World(bounds, None if given.bug is None else Bug[given.bug])
+    print(f"{given.workers} workers, {given.policy}, to version {given.total}; {troubles}", flush=True)
+    began = perf_counter()
+
+    def report(states: int, expanded: int, depth: int) -> None:
+        passed = perf_counter() - began
+        print(f"  {states:,} states, {expanded:,} expanded, depth {depth}, {passed:.0f} s", flush=True)
+
+    found = explore(world, given.most_states, stop_at_first=not given.all, report=report)
+    seconds = perf_counter() - began
+    for violation in found.violations:
+        print(f"\n{violation}\n")
+    reach = "all there are" if found.whole else "there are more"
+    ends = {None: "not known", True: "yes", False: "no"}[found.ends]
+    print(
+        f"states {found.states:,} ({reach}), transitions {found.transitions:,}, depth {found.depth}\n"
+        f"controllers {len(world.controllers):,}, their answers {world.controllers.moves:,}\n"
+        f"seconds {seconds:.0f}, memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB\n"
+        f"every way ends: {ends}\n"
+        f"violations {len(found.violations)}{''.join(f'; {each.rule}' for each in found.violations)}"
+    )
+    return 1 if found.violations or found.ends is False else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.reliability.search", description=__doc__)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--total", type=int, default=2, help="version at which the run ends")
+    parser.add_argument("--epochs", type=int, default=2, help="after which nothing goes wrong any more")
+    parser.add_argument("--most-states", type=int, default=2_000_000)
+    parser.add_argument("--policy", default="backup:b=1")
+    for name, what in TROUBLES.items():
+        parser.add_argument(f"--{name}", type=int, default=getattr(USUAL, name), help=what)
+    parser.add_argument("--hasty", action="store_true", help="a controller may take over without who is slow")
+    parser.add_argument("--bug", choices=[bug.name for bug in Bug], help="put one in, to see it found")
+    parser.add_argument("--all", action="store_true", help="go on after a broken rule, to find others")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,21 @@
+"""Deaths of more than one: two at once, worker and controller, donor and joiner in mid-copy, in a change of epochs."""
+
+from __future__ import annotations
+
+from benchmarks.claims import Claim
+from benchmarks.reliability.runs import clean, outcome, show
+from tailcut.testing.chaos.faults import Plan
+from tailcut.testing.chaos.faults import several as deaths
+
+WORKERS = 8
+LIMIT = 300.0
+
+
+def main(times: int) -> list[Claim]:
+    """Run and judge; each of them a quarter as often as other faults."""
+    runs = [
+        outcome("several deaths", Plan(deaths(WORKERS, seed), WORKERS, seed), LIMIT)
+        for seed in range(max(1, times // 4))
+    ]
+    show(f"{WORKERS} workers, deaths of more than one", {"all": runs})
+    return [clean("Several deaths", runs)]

@@ -1,0 +1,93 @@
+"""Random faults of all kinds, for as long as one likes: nothing is lost, and nothing grows.
+
+python -m benchmarks.reliability.soak --minutes 10 --faults 300 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from statistics import median
+
+from benchmarks.claims import Claim, print_table
+from benchmarks.reliability.runs import Outcome, clean, outcome
+from tailcut.testing.chaos.faults import Plan, at_random
+from tailcut.testing.chaos.processes import Use
+
+WORKERS, LEVEL = 8, 0.05
+
+
+def main(times: int) -> list[Claim]:
+    """Half a minute for each of them."""
+    return soak(times / 30.0, times, 1)
+
+
+def soak(minutes: float, faults: int, seed: int) -> list[Claim]:
+    """Run and judge."""
+    pause = 60.0 * minutes / faults
+    plan = Plan(
+        at_random(faults, WORKERS, seed, pause),
+        WORKERS,
+        seed,
+        "backup:share=0.75",
+        size=100_000,
+        optimiser="adam",
+        chance=0.1,
+        journal=True,
+    )
+    run = outcome("soak", plan, 60.0 * (minutes * 1.5 + 3.0))
+    kinds = Counter(each.struck.phase for each in run.recoveries)
+    print_table("Faults that struck", ("kind", "times"), [[kind, str(n)] for kind, n in kinds.most_common()])
+    return [
+        clean("Soak", [run]),
+        Claim(
+            f"≥ {faults} faults",
+            f"{len(run.recoveries)} struck, {run.ended.missed} missed",
+            len(run.recoveries) >= 0.9 * faults,
+        ),
+        *_level(run),
+    ]
+
+
+def _level(run: Outcome) -> list[Claim]:
+    """Whether each role uses as much in the last third as in the second."""
+    rows, grown = [], {"memory": 0.0, "files": 0.0}
+    for role, noted in sorted(run.ended.uses.items()):
+        third = len(noted) // 3
+        early, late = [used for _, used in noted[third : 2 * third]], [used for _, used in noted[2 * third :]]
+        if not early or not late:
+            continue
+        memory = _growth([use.memory for use in early], [use.memory for use in late])
+        files = _growth([use.files for use in early], [use.files for use in late])
+        grown = {"memory": max(grown["memory"], memory), "files": max(grown["files"], files)}
+        last: Use = late[-1]
+        figures = [
+            f"{last.memory / 1e6:.0f}",
+            f"{100 * memory:+.1f} %",
+            str(last.files),
+            f"{100 * files:+.1f} %",
+        ]
+        rows.append([role, str(len(noted)), *figures])
+    columns = ("process", "moments of calm", "memory, MB", "growth", "files", "growth")
+    print_table("What processes use, last third over second, medians", columns, rows)
+    return [
+        Claim(f"{what} level within {100 * LEVEL:.0f} %", f"{100 * growth:+.1f} %", growth <= LEVEL)
+        for what, growth in grown.items()
+    ]
+
+
+def _growth(early: Sequence[int], late: Sequence[int]) -> float:
+    return median(late) / median(early) - 1.0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--faults", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    told = parser.parse_args()
+    claims = soak(told.minutes, told.faults, told.seed)
+    for claim in claims:
+        print(claim)
+    raise SystemExit(0 if all(claim.holds for claim in claims) else 1)

@@ -1,0 +1,264 @@
+"""Judges a run by the journals of its workers alone: no update lost, doubled, forked, or made of a spoilt gradient.
+
+It shares no code with the engine. What it asks for:
+
+1. Each life of a worker applies versions one after another; only a copy of the state takes it elsewhere.
+2. All who applied a version did so by the same updates (chain), of the same gradients, and had the same numbers after.
+   An update that is not on the run's course is excused only if nobody who could have handed it on was left: each life
+   that has it ended there, or was silent until the others had gone on and then copied their state.
+3. Who has promised that nothing of an epoch completes any more applies nothing before it has entered the next.
+4. Whose gradient is in an update had submitted one for that version, before.
+5. Those who came to the end are at the same version with the same numbers, and the course up to there is whole.
+6. A process that makes the same updates once more has these numbers, to floating-point tolerance.
+7. A checkpoint is published only of a version that is on the course, and that nobody has still to come to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import final
+
+from tailcut.testing.chaos.course import Course, Stretch, course_of, stretches
+from tailcut.testing.chaos.journals import Life, Line, lives
+from tailcut.testing.chaos.replay import TOLERANCE, Setting, deviation
+
+SILENCE = 0.5
+"""Seconds after which a worker may be given up by the others."""
+MOST = 20
+"""Violations that are told one by one."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found.
+
+    Attributes:
+        violations: sentences; none where all is well.
+        versions: on the course.
+        lives: of all workers.
+        abandoned: updates that nobody was left to hand on.
+        deviation: of the final numbers from those of a process that made the updates once more, relative.
+    """
+
+    violations: tuple[str, ...]
+    versions: int
+    lives: int
+    abandoned: int
+    deviation: float
+
+
+def check(folder: Path) -> Verdict:
+    """The verdict on the journals in a folder."""
+    found = lives(folder)
+    course = course_of(found)
+    abandoned = {
+        (line.version, line.chain) for life in found for line in life.applied if not course.has(line)
+    }
+    violations = [*_all(found, course)]
+    apart = _apart(found, course, folder)
+    if not apart <= TOLERANCE:
+        violations.append(
+            f"Made once more, the updates lead to other numbers, {apart:.1e} of the largest apart: a gradient was "
+            "lost, doubled or spoilt."
+        )
+    more = len(violations) - MOST
+    shown = [*violations[:MOST], *([f"And {more} more."] if more > 0 else [])]
+    return Verdict(tuple(shown), course.newest, len(found), len(abandoned), apart)
+
+
+def _all(found: Sequence[Life], course: Course) -> Iterator[str]:
+    for life in found:
+        yield from _well_kept(life)
+        for piece in stretches(life):
+            yield from _in_order(piece)
+            yield from _agrees(piece, course)
+        yield from _promises(life)
+        yield from _strays(life, course)
+    yield from course.violations
+    yield from _submitted(found, course)
+    yield from _at_the_end(found, course)
+    yield from _published(found, course)
+
+
+def _well_kept(life: Life) -> Iterator[str]:
+    if life.failed is not None:
+        yield f"Of {life}: it failed. {life.failed}"
+    if life.torn and life.ended is not None:
+        yield f"Of {life}: its journal goes on after its end."
+
+
+def _in_order(piece: Stretch) -> Iterator[str]:
+    version = piece.begin
+    for update in piece.updates:
+        if update.version <= version:
+            yield f"Of {piece.life}: it applied version {update.version} again, at version {version}."
+        elif update.version > version + 1:
+            yield f"Of {piece.life}: it applied version {update.version} right after version {version}."
+        version = update.version
+
+
+def _agrees(piece: Stretch, course: Course) -> Iterator[str]:
+    at_first = course.updates.get(piece.begin)
+    if piece.digest and at_first is not None and at_first.digest != piece.digest:
+        yield f"Of {piece.life}: it began at version {piece.begin} with other numbers than that has."
+    for update in piece.updates:
+        known = course.updates.get(update.version)
+        if known is None or known.chain != update.chain:
+            continue
+        if known.accepted != update.accepted:
+            yield (
+                f"Of {piece.life}: its version {update.version} has gradients of {list(update.accepted)}, "
+                f"that of others of {list(known.accepted)}, by the same chain."
+            )
+        if known.digest != update.digest:
+            yield f"Of {piece.life}: it has other numbers than others at version {update.version}, by the same updates."
+
+
+def _promises(life: Life) -> Iterator[str]:
+    """Between an answer and the next epoch nothing completes."""
+    promised: Line | None = None
+    for line in life.lines:
+        if line.what == "stopped":
+            promised = line
+        elif line.what == "entering":
+            promised = None
+        elif line.what in ("reduced", "applied") and promised is not None:
+            yield (
+                f"Of {life}: {line.what} version {line.version} after it had promised, at version "
+                f"{promised.version}, that nothing of the epoch completes any more."
+            )
+            promised = None
+
+
+def _strays(life: Life, course: Course) -> Iterator[str]:
+    """Updates that are not on the course, and that somebody could have handed on."""
+    pieces = stretches(life)
+    for place, piece in enumerate(pieces):
+        stray = next((line for line in piece.updates if not course.has(line)), None)
+        if stray is None:
+            continue
+        of = f"Of {life}: its version {stray.version} (chain {stray.chain[:8]}, of {list(stray.accepted)})"
+        begin = piece.lines.index(stray)
+        after = piece.lines[begin:]
+        last = place == len(pieces) - 1
+        if any(line.what in ("ended", "failed") for line in after):
+            yield f"{of} is not the others', and it came to its end with it, alive."
+        elif any(line.what == "entering" for line in _without_copy(after, last)):
+            yield f"{of} is not the others', and it went on with it into another epoch."
+        elif not last and not _was_silent(_since_submitting(piece.lines, begin)):
+            yield f"{of} is not the others', though it was there all the time to hand it on."
+
+
+def _without_copy(lines: Sequence[Line], last: bool) -> Sequence[Line]:
+    """Without the entry of the epoch in which a life copied another state, or died over it."""
+    entries = [place for place, line in enumerate(lines) if line.what == "entering"]
+    if not entries:
+        return lines
+    if (
+        not last
+        or any(line.what == "copying" for line in lines[entries[0] :])
+        or entries[0] == len(lines) - 1
+    ):
+        return lines[: entries[0]]
+    return lines
+
+
+def _since_submitting(lines: Sequence[Line], place: int) -> Sequence[Line]:
+    """From the gradient on that was submitted last before a line."""
+    begins = [n for n, line in enumerate(lines[:place]) if line.what == "submitting"]
+    return lines[begins[-1] if begins else 0 :]
+
+
+def _was_silent(lines: Sequence[Line]) -> bool:
+    return any(two.at - one.at >= SILENCE for one, two in pairwise(lines))
+
+
+def _submitted(found: Sequence[Life], course: Course) -> Iterator[str]:
+    first: dict[tuple[int, int], float] = {}
+    for life in found:
+        for line in life.lines:
+            if line.what == "submitting":
+                key = (life.worker, line.version)
+                first[key] = min(line.at, first.get(key, line.at))
+    applied: dict[tuple[int, str], float] = {}
+    for life in found:
+        for line in life.applied:
+            at = (line.version, line.chain)
+            applied[at] = min(line.at, applied.get(at, line.at))
+    for version, update in sorted(course.updates.items()):
+        if len(set(update.accepted)) < len(update.accepted) or not update.accepted:
+            yield f"Version {version} has gradients of {list(update.accepted)}."
+        for worker in update.accepted:
+            when = first.get((worker, version - 1))
+            if when is None or when > applied[version, update.chain]:
+                yield f"Version {version} has a gradient of worker {worker}, which had not submitted any for it."
+
+
+def _at_the_end(found: Sequence[Life], course: Course) -> Iterator[str]:
+    ends = {life: life.ended for life in found}
+    survivors = {life: line for life, line in ends.items() if line is not None}
+    if not survivors:
+        yield "Nobody came to the end of the run."
+        return
+    versions = {line.version for line in survivors.values()}
+    if len(versions) > 1:
+        yield f"Workers came to the end at versions {sorted(versions)}."
+    if len({line.digest for line in survivors.values()}) > 1 and len(versions) == 1:
+        yield "Workers came to the end with different numbers."
+    missing = [version for version in range(1, max(versions) + 1) if version not in course.updates]
+    if missing:
+        yield f"{len(missing)} versions are in no journal, the first is {missing[0]}."
+    for life, line in survivors.items():
+        if life.applied and life.applied[-1].digest != line.digest:
+            yield f"Of {life}: its numbers changed after its last update."
+    absent = set(range(max(life.worker for life in found) + 1)) - {life.worker for life in survivors}
+    if absent:
+        yield f"Workers {sorted(absent)} did not come to the end."
+
+
+def _published(found: Sequence[Life], course: Course) -> Iterator[str]:
+    for life in found:
+        for line in life.lines:
+            if line.what != "published":
+                continue
+            own = [each for each in life.applied if each.version == line.version]
+            if own and not course.has(own[-1]):
+                yield f"Of {life}: it published a checkpoint of version {line.version}, which is not on the course."
+            behind = _behind([other for other in found if other is not life], line)
+            if behind:
+                yield (
+                    f"Of {life}: it published a checkpoint of version {line.version} before workers {behind} had come "
+                    "to it."
+                )
+
+
+def _behind(found: Sequence[Life], published: Line) -> list[int]:
+    """Who applied that version, or one before it, only later."""
+    return sorted(
+        {
+            life.worker
+            for life in found
+            for line in life.applied
+            if line.at > published.at and line.version <= published.version
+        }
+    )
+
+
+def _apart(found: Sequence[Life], course: Course, folder: Path) -> float:
+    """How far the final numbers are from those of a replay; 0 where nobody has left any."""
+    whole = list(course.updates) and sorted(course.updates) == list(range(1, course.newest + 1))
+    ended = next((line for life in found if (line := life.ended) is not None), None)
+    if ended is None or not whole:
+        return 0.0
+    updates = [
+        course.updates[version].accepted
+        for version in range(1, ended.version + 1)
+        if version in course.updates
+    ]
+    return deviation(
+        Setting.of(found[0].lines[0].more["settings"]), updates, folder / str(ended.more["final"])
+    )

@@ -1,0 +1,212 @@
+"""A plan of trouble: plain data that says who is struck, where in the protocol, and in what way.
+
+A fault is carried out by its victim itself, when it comes to a point of the protocol (`tailcut.engines.live.points`, or
+`computing`), or from outside, at no point in particular. Faults come in the order of the plan. One plan and one seed
+strike the same workers at the same points in the same order; which version that is depends on the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+from tailcut.errors import ParameterError
+from tailcut.types import Seconds
+
+ANYBODY = -1
+"""A victim: whoever comes to the point first."""
+CONTROLLER = -2
+"""A victim, from outside."""
+OUTSIDE = "outside"
+"""No point in particular."""
+POINTS = (
+    *("computing", "submitting", "submitted", "reducing", "segment", "reduced", "applying", "applied"),
+    *("reported", "pulling", "stopped", "entering", "offering", "copying", "copied", "staging", "staged"),
+    *("published", OUTSIDE),
+)
+DEEDS = ("kill", "stop", "throttle", "fill")
+SHARE = 0.2
+"""Of the time that a throttled process runs."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One of them.
+
+    Attributes:
+        number: in the plan.
+        victim: a worker, or `ANYBODY`, or `CONTROLLER`.
+        point: where it is struck.
+        deed: `kill`; `stop` for some seconds; `throttle` likewise; `fill` the disk of the run's folder likewise.
+        left: segments of a ring that are still to come, at the point `segment`.
+        delay: seconds between the point and the deed.
+        seconds: that the deed lasts.
+        also: who is killed at the same moment: workers, or `CONTROLLER`.
+        calm: it waits until everybody takes part.
+        pause: seconds after the fault before it, at least.
+        gap: versions from then on.
+        phase: what it stands for in a table.
+    """
+
+    number: int
+    victim: int
+    point: str = OUTSIDE
+    deed: str = "kill"
+    left: int = 0
+    delay: Seconds = 0.0
+    seconds: Seconds = 0.0
+    also: tuple[int, ...] = ()
+    calm: bool = True
+    pause: Seconds = 0.0
+    gap: int = 2
+    phase: str = ""
+
+    def __post_init__(self) -> None:
+        if self.point not in POINTS:
+            raise ParameterError(f"A fault strikes at one of {', '.join(POINTS)}, but got {self.point!r}.")
+        if self.deed not in DEEDS:
+            raise ParameterError(f"A fault does one of {', '.join(DEEDS)}, but got {self.deed!r}.")
+        if self.victim == CONTROLLER and self.point != OUTSIDE:
+            raise ParameterError(f"The controller is struck from {OUTSIDE}, but got {self.point!r}.")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run and its trouble.
+
+    Attributes:
+        faults: in their order.
+        workers: processes.
+        seed: of gradients and delays.
+        policy: that closes rounds.
+        size: numbers that are trained. From half a million on, reductions among all are rings with segments.
+        optimiser: `momentum` or `adam`.
+        unit: seconds that a gradient takes.
+        chance, times: how likely it takes so many times as long.
+        total: version at which the run ends; None for when the last fault is over.
+        max_wait: seconds, as of `tailcut.Optimizer`.
+        restarts: of each worker, at most.
+        journal: whether the controller keeps one.
+        checkpoint_every: updates from one checkpoint to the next; 0 for none.
+        bug: to make in the engine, by its name in `bugs.py`; empty for none.
+    """
+
+    faults: tuple[Fault, ...] = ()
+    workers: int = 8
+    seed: int = 0
+    policy: str = "wait-all"
+    size: int = 600_000
+    optimiser: str = "momentum"
+    unit: Seconds = 0.03
+    chance: float = 0.0
+    times: float = 5.0
+    total: int | None = None
+    max_wait: Seconds = 60.0
+    restarts: int = 1000
+    journal: bool = False
+    checkpoint_every: int = 0
+    bug: str = ""
+
+    def write(self, path: Path) -> None:
+        """As JSON."""
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    @classmethod
+    def read(cls, path: Path) -> Plan:
+        """What `write` wrote."""
+        told: dict[str, Any] = json.loads(path.read_text())
+        faults = (Fault(**{**each, "also": tuple(each["also"])}) for each in told.pop("faults"))
+        return cls(tuple(faults), **told)
+
+
+def numbered(faults: Sequence[Fault]) -> tuple[Fault, ...]:
+    """In this order."""
+    return tuple(replace(fault, number=number) for number, fault in enumerate(faults))
+
+
+PHASES: dict[str, dict[str, Any]] = {
+    "computing": {"point": "computing"},
+    "submitting": {"point": "submitting"},
+    "in the reduction": {"point": "segment", "left": 7},
+    "between first and last completion": {"point": "segment", "left": 2},
+    "applying": {"point": "applying"},
+    "pulling": {"point": "pulling"},
+    "checkpointing": {"point": "staging", "victim": ANYBODY},
+}
+"""Where a worker can die."""
+
+
+def kills(phase: str, times: int, workers: int, seed: int) -> tuple[Fault, ...]:
+    """Deaths in one phase, one after another, of all workers in turn, in an order of chance."""
+    chances, faults = random.Random(f"{seed} {phase}"), list[Fault]()
+    turn: list[int] = []
+    for _ in range(times):
+        turn = turn or chances.sample(range(workers), workers)
+        faults.append(Fault(0, **{"victim": turn.pop(), "phase": phase, **PHASES[phase]}))
+    return numbered(faults)
+
+
+def several(workers: int, seed: int) -> tuple[Fault, ...]:
+    """Deaths of more than one: two at once, with the controller, in mid-copy, in a change of epochs."""
+    chances = random.Random(seed)
+    one, two, three = chances.sample(range(1, workers), 3)
+    at_once: dict[str, Any] = {"calm": False, "gap": 0}
+    found = [
+        Fault(0, 0, "segment", left=2, phase="rank 0"),
+        Fault(0, one, "segment", left=5, also=(two,), phase="two at once"),
+        Fault(0, two, "reducing", also=(CONTROLLER,), phase="worker and controller"),
+        Fault(0, three, "computing", phase="joiner in mid-copy"),
+        Fault(0, ANYBODY, "copying", phase="joiner in mid-copy", **at_once),
+        Fault(0, two, "computing", phase="donor in mid-copy"),
+        Fault(0, ANYBODY, "offering", phase="donor in mid-copy", **at_once),
+        Fault(0, three, "segment", left=6, phase="in a change of epochs"),
+        Fault(0, ANYBODY, "stopped", phase="in a change of epochs", **at_once),
+        Fault(0, one, "reducing", phase="entering a new epoch"),
+        Fault(0, ANYBODY, "entering", phase="entering a new epoch", **at_once),
+    ]
+    return numbered(found)
+
+
+def at_random(times: int, workers: int, seed: int, pause: Seconds) -> tuple[Fault, ...]:
+    """Of all kinds, about so many seconds apart, whoever else is still down."""
+    chances = random.Random(seed)
+    return numbered([_any(chances, workers, pause) for _ in range(times)])
+
+
+def _any(chances: random.Random, workers: int, pause: Seconds) -> Fault:
+    victim = chances.randrange(workers)
+    common: dict[str, Any] = {"calm": False, "pause": pause * chances.uniform(0.3, 1.7), "gap": 0}
+    kind = chances.choices(
+        ("kill", "kill outside", "stop", "throttle", "controller", "both", "two", "copy", "change"),
+        (20, 10, 30, 15, 8, 4, 4, 5, 4),
+    )[0]
+    match kind:
+        case "kill":
+            places = [PHASES[phase] for phase in PHASES if phase != "checkpointing"]
+            return Fault(0, victim, phase=kind, **common, **chances.choice(places))
+        case "kill outside":
+            return Fault(0, victim, phase=kind, delay=chances.uniform(0.0, 0.1), **common)
+        case "stop":
+            point = chances.choice(("computing", "segment", "applying", "reduced", OUTSIDE))
+            seconds = chances.choice((0.1, 0.5, 1.0, 3.0))
+            return Fault(0, victim, point, "stop", seconds=seconds, phase=kind, **common)
+        case "throttle":
+            return Fault(0, victim, deed=kind, seconds=chances.uniform(0.5, 4.0), phase=kind, **common)
+        case "controller":
+            return Fault(0, CONTROLLER, phase=kind, **common)
+        case "both":
+            return Fault(0, victim, "reducing", also=(CONTROLLER,), phase=kind, **common)
+        case "two":
+            other = (victim + chances.randrange(1, workers)) % workers
+            return Fault(0, victim, "segment", left=2, also=(other,), phase=kind, **common)
+        case "copy":
+            point = chances.choice(("offering", "copying"))
+            return Fault(0, ANYBODY, point, delay=chances.uniform(0.0, 0.01), phase=kind, **common)
+        case _:
+            return Fault(0, ANYBODY, chances.choice(("stopped", "entering")), phase=kind, **common)

@@ -1,0 +1,115 @@
+"""Processes of this machine, as /proc shows them: who belongs to a run, what they use, and their end, one by one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from tailcut.types import Seconds
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def children(pid: int) -> list[int]:
+    """Of a process, now."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, task.read_text().split())
+    return found
+
+
+def family(pid: int) -> list[int]:
+    """A process and all below it."""
+    found = [pid]
+    for each in found:
+        found += children(each)
+    return found
+
+
+def words(pid: int) -> list[str]:
+    """Its command line; empty where it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def controller_of(starter: int, known: int | None = None) -> int | None:
+    """The controller that a launcher, or a worker, has started; None where there is none.
+
+    Args:
+        starter: its parent.
+        known: the one that was found last.
+    """
+    if known is not None and is_alive(known):
+        return known
+    # One that stands by has the same program, but listens nowhere.
+    commands = (pid for pid in children(starter) if "tailcut.cli" in words(pid))
+    return next((pid for pid in commands if is_alive(pid) and _listens(pid)), None)
+
+
+def _listens(pid: int) -> bool:
+    """Whether a process waits for connections."""
+    try:
+        rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+        listening = {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
+        return any(str(file.readlink()) in listening for file in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs, or is stopped."""
+    return _state(pid) not in "ZX"
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return "X"
+
+
+def tell(pid: int, what: signal.Signals) -> bool:
+    """Send a signal; whether the process was there."""
+    try:
+        os.kill(pid, what)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a process uses: bytes of memory, and open files."""
+
+    memory: int
+    files: int
+
+
+def use_of(pid: int) -> Use | None:
+    """Of a process; None where it is gone."""
+    try:
+        resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return Use(resident * PAGE, len(list(Path(f"/proc/{pid}/fd").iterdir())))
+    except (OSError, IndexError):
+        return None
+
+
+def end(pids: Iterable[int], patience: Seconds = 10.0) -> list[int]:
+    """Kill processes, one by one, and wait until they are gone; who is not."""
+    pids = list(pids)
+    for pid in pids:
+        tell(pid, signal.SIGKILL)
+    until = time.monotonic() + patience
+    while any(map(is_alive, pids)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return [pid for pid in pids if is_alive(pid)]

@@ -1,0 +1,132 @@
+"""From the journals of a run: how long faults have held up the others, and when who was killed took part again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from tailcut.testing.chaos.journals import Life
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """A fault that was carried out.
+
+    Attributes:
+        number: in the plan.
+        phase: what it stands for.
+        at: seconds, by the clock of the journals.
+        worker: victim; under 0 for the controller.
+        also: who was killed with it.
+        version: the victim was at.
+        deed: what was done.
+    """
+
+    number: int
+    phase: str
+    at: float
+    worker: int
+    also: tuple[int, ...]
+    version: int
+    deed: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What a fault cost.
+
+    Attributes:
+        struck: the fault.
+        go_on: seconds until every other worker had applied the update of a round that opened after it; None where
+            that never was. So the round that was open, and one whole round, are in it.
+        back: seconds until the victim was in an update again; None where it never was, or was not killed.
+        mixed: whether some of the others had completed the reduction that was under way, and some had not.
+    """
+
+    struck: Struck
+    go_on: float | None
+    back: float | None
+    mixed: bool
+
+
+def strikes(folder: Path) -> list[Struck]:
+    """All that were noted in a folder, in the order of time."""
+    told: list[dict[str, Any]] = [json.loads(path.read_text()) for path in folder.iterdir()]
+    found = [
+        Struck(
+            each["number"],
+            each["phase"],
+            each["at"],
+            each["worker"],
+            tuple(each["also"]),
+            each["version"],
+            each["deed"],
+        )
+        for each in told
+    ]
+    return sorted(found, key=lambda struck: struck.at)
+
+
+def recoveries(lives: Sequence[Life], struck: Sequence[Struck]) -> list[Recovery]:
+    """What each fault cost."""
+    adopted = set(mixed_completions(lives))
+    return [_recovery(lives, each, adopted) for each in struck]
+
+
+def mixed_completions(lives: Sequence[Life]) -> Iterator[int]:
+    """Versions whose reduction some completed, and others, who live on, did not: these adopted the result."""
+    completed = {line.version for life in lives for line in life.lines if line.what == "reduced"}
+    seen: set[int] = set()
+    for life in lives:
+        reducing = stopped = -1
+        for line in life.lines:
+            if line.what == "reducing":
+                reducing = line.version
+            elif line.what == "stopped" and line.version == reducing:
+                stopped = line.version
+            elif line.what == "reduced":
+                stopped = -1
+            elif line.what == "applied" and line.version == stopped + 1:
+                if stopped in completed and stopped not in seen:
+                    seen.add(stopped)
+                    yield stopped
+                stopped = -1
+
+
+def _recovery(lives: Sequence[Life], struck: Struck, adopted: set[int]) -> Recovery:
+    newest = max((line.version for life in lives for line in life.applied if line.at <= struck.at), default=0)
+    victims = {struck.worker, *struck.also}
+    others = [
+        life
+        for life in lives
+        if life.worker not in victims and life.applied and life.applied[0].at <= struck.at < life.last
+    ]
+    times = [_first(life, struck.at, newest + 2) for life in others]
+    # One that is struck itself before it goes on says nothing about this fault.
+    went_on = [when for when in times if when is not None]
+    back = [_back(lives, worker, struck.at) for worker in victims if worker >= 0]
+    known = [when for when in back if when is not None]
+    return Recovery(
+        struck,
+        max(went_on) - struck.at if went_on else None,
+        max(known) - struck.at if known and len(known) == len(back) and struck.deed == "kill" else None,
+        newest in adopted,
+    )
+
+
+def _first(life: Life, after: float, version: int) -> float | None:
+    return next((line.at for line in life.applied if line.at > after and line.version >= version), None)
+
+
+def _back(lives: Sequence[Life], worker: int, after: float) -> float | None:
+    """When a later life of a worker was first in an update."""
+    later = (life for life in lives if life.worker == worker and life.began > after)
+    return min(
+        (line.at for life in later for line in life.applied if worker in line.accepted),
+        default=None,
+    )

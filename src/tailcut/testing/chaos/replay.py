@@ -1,0 +1,81 @@
+"""The updates of a chaos run made once more, in one process, in double precision, with numpy alone.
+
+The law of the gradients is written down a second time here, on purpose: `job.py` has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+RATE, MOMENTUM = 0.01, 0.9
+FIRST_BETA, SECOND_BETA, EPSILON = 0.9, 0.999, 1e-8
+"""What torch's optimisers have."""
+TOLERANCE = 2e-4
+"""Of a parameter, relative to the largest: single precision after some thousand updates."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a run trains, as its workers noted it."""
+
+    seed: int
+    size: int
+    optimiser: str
+    workers: int
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Setting:
+        """From a `started` line."""
+        return cls(int(told["seed"]), int(told["size"]), str(told["optimiser"]), int(told["workers"]))
+
+
+def replayed(setting: Setting, updates: Sequence[Sequence[int]]) -> Vector:
+    """The parameters after updates of gradients of these workers, the first at version 0."""
+    directions = _directions(setting)
+    numbers: Vector = directions[0].copy()
+    first, second = np.zeros_like(numbers), np.zeros_like(numbers)
+    for version, accepted in enumerate(updates):
+        gradient = _mean(setting, version, accepted) @ directions
+        if setting.optimiser == "adam":
+            first += (1 - FIRST_BETA) * (gradient - first)
+            second += (1 - SECOND_BETA) * (gradient * gradient - second)
+            made = version + 1
+            root = np.sqrt(second / (1 - SECOND_BETA**made)) + EPSILON
+            numbers -= RATE / (1 - FIRST_BETA**made) * first / root
+        else:
+            first = MOMENTUM * first + gradient
+            numbers -= RATE * first
+    return numbers
+
+
+def deviation(setting: Setting, updates: Sequence[Sequence[int]], final: Path) -> float:
+    """The largest difference from parameters in a file, relative to the largest parameter."""
+    wanted, found = replayed(setting, updates), np.fromfile(final, dtype=np.float32).astype(np.float64)
+    if wanted.shape != found.shape:
+        return float("inf")
+    apart = float(np.abs(wanted - found).max() / np.abs(wanted).max())
+    return apart if np.isfinite(apart) else float("inf")
+
+
+def _directions(setting: Setting) -> Vector:
+    source = np.random.default_rng([setting.seed])
+    return source.standard_normal((4, setting.size), dtype=np.float32).astype(np.float64)
+
+
+def _mean(setting: Setting, version: int, accepted: Sequence[int]) -> Vector:
+    """Over all samples of these workers, in terms of the directions."""
+    total, samples = np.zeros(4), 0
+    for worker in accepted:
+        own = 1 + (worker + version) % 3
+        weights = np.random.default_rng([setting.seed, worker, version]).standard_normal(4)
+        total += own * weights.astype(np.float32)
+        samples += own
+    return total / samples

@@ -1,0 +1,170 @@
+"""A run under `tailcut launch` in trouble: faults in their order, everybody seen to the end, and never too long."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+from tailcut.testing.chaos.bugs import planted
+from tailcut.testing.chaos.checker import Verdict, check
+from tailcut.testing.chaos.faults import Plan
+from tailcut.testing.chaos.folder import Folder
+from tailcut.testing.chaos.processes import Use, controller_of, end, family, is_alive, use_of
+from tailcut.testing.chaos.striking import Striking
+from tailcut.testing.chaos.view import View
+from tailcut.types import Seconds
+
+JOB = Path(__file__).with_name("job.py")
+LOOK: Seconds = 0.02
+STANDSTILL: Seconds = 40.0
+"""Without an update, after which a run is given up."""
+LEAVE_IN = 15
+"""Versions from the last fault to the end."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended.
+
+    Attributes:
+        folder: of the run.
+        code: of the launcher; None where it was given up.
+        why: it was given up, as a sentence; empty where it was not.
+        seconds: it took.
+        missed: faults that never came to strike.
+        left: processes that had outlived their launcher, and were ended.
+        uses: what each process used, by its role, at moments of calm: seconds since the start, and what.
+    """
+
+    folder: Folder
+    code: int | None
+    why: str
+    seconds: Seconds
+    missed: int
+    left: int
+    uses: dict[str, list[tuple[Seconds, Use]]] = field(default_factory=dict)
+
+    @property
+    def violations(self) -> list[str]:
+        """What is wrong with the run from outside."""
+        found = [self.why] if self.why else []
+        if self.code:
+            found.append(f"The launcher ended with exit code {self.code}: {self.last_words}")
+        if self.left:
+            found.append(f"{self.left} processes had outlived the run.")
+        return found
+
+    @property
+    def last_words(self) -> str:
+        """What was printed last."""
+        lines = self.folder.said.read_text(errors="replace").strip().splitlines()
+        return " / ".join(lines[-3:])[-600:]
+
+    def verdict(self) -> Verdict:
+        """Of the checker."""
+        return check(self.folder.journals)
+
+
+def carry_out(
+    plan: Plan, root: Path, limit: Seconds, tell: Callable[[str], None] = lambda text: None
+) -> Ended:
+    """Run a plan in a folder that is not there yet, for so many seconds at most."""
+    folder = Folder(root)
+    folder.prepare(plan)
+    with launched(plan, folder) as (launcher, known):
+        return _seen_through(plan, folder, launcher, limit, known, tell)
+
+
+@contextmanager
+def launched(plan: Plan, folder: Folder) -> Iterator[tuple[subprocess.Popen[bytes], set[int]]]:
+    """The launcher of a run, and all processes that are known to belong to it: none of them lives longer than this."""
+    with folder.said.open("ab") as said:
+        launcher = subprocess.Popen(
+            _command(plan, folder.root),
+            env=_environment(plan, folder.root),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        known = {launcher.pid}
+        try:
+            yield launcher, known
+        finally:
+            end([*known, *family(launcher.pid)])
+            launcher.wait()
+
+
+def _command(plan: Plan, root: Path) -> list[str]:
+    launch = [sys.executable, "-m", "tailcut.cli", "launch", "-n", str(plan.workers)]
+    return [*launch, "--restarts", str(plan.restarts), str(JOB), str(root)]
+
+
+def _environment(plan: Plan, root: Path) -> dict[str, str]:
+    """Where a bug is asked for, all processes of the run have it."""
+    ours = {"OMP_NUM_THREADS": "1", "TAILCUT_CHAOS": str(root)}
+    return os.environ | ours | (planted(plan.bug, root) if plan.bug else {})
+
+
+def _seen_through(
+    plan: Plan,
+    folder: Folder,
+    launcher: subprocess.Popen[bytes],
+    limit: Seconds,
+    known: set[int],
+    tell: Callable[[str], None],
+) -> Ended:
+    began = time.monotonic()
+    view = View(folder, plan.workers)
+    striking = Striking(plan, folder, tell)
+    uses: dict[str, list[tuple[Seconds, Use]]] = {}
+    announced, why = False, ""
+    while launcher.poll() is None:
+        now = time.monotonic()
+        known.update(family(launcher.pid))
+        view.look(now, controller_of(launcher.pid, view.controller))
+        striking.look(view, now)
+        if view.is_calm:
+            _note_uses(uses, view, launcher.pid, now - began)
+        done = striking.over and striking.is_settled(view, now)
+        if done and not announced and plan.total is None:
+            folder.announce_end(view.newest + LEAVE_IN)
+            announced = True
+        why = _given_up(view, now, began, limit)
+        if why:
+            break
+        time.sleep(LOOK)
+    seconds = time.monotonic() - began
+    striking.close()
+    time.sleep(0.0 if why else 0.5)
+    left = [pid for pid in known if pid != launcher.pid and is_alive(pid)]
+    code = launcher.poll()
+    return Ended(folder, code, why, seconds, striking.missed, 0 if why else len(left), uses)
+
+
+def _given_up(view: View, now: Seconds, began: Seconds, limit: Seconds) -> str:
+    if now - began > limit:
+        return f"The run took longer than {limit:g} s and was given up at version {view.newest}."
+    if now - max(view.moved, began) > STANDSTILL:
+        return f"The run stood still at version {view.newest} for {STANDSTILL:g} s and was given up."
+    return ""
+
+
+def _note_uses(
+    uses: dict[str, list[tuple[Seconds, Use]]], view: View, launcher: int, passed: Seconds
+) -> None:
+    pids = {"launcher": launcher, **{f"worker {worker}": pid for worker, pid in view.pids.items()}}
+    if view.controller is not None:
+        pids["controller"] = view.controller
+    for role, pid in pids.items():
+        noted, used = uses.setdefault(role, []), use_of(pid)
+        if used is not None and (not noted or passed - noted[-1][0] >= 1.0):
+            noted.append((passed, used))

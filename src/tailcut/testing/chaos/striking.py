@@ -1,0 +1,165 @@
+"""Carries out a plan: arms its faults one after another, strikes from outside, and ends what lasts only so long."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from tailcut.testing.chaos.faults import ANYBODY, CONTROLLER, OUTSIDE, SHARE, Fault, Plan
+from tailcut.testing.chaos.folder import Folder
+from tailcut.testing.chaos.processes import tell as send
+from tailcut.testing.chaos.view import View
+from tailcut.types import Seconds
+
+PATIENCE: Seconds = 15.0
+"""For a fault that is armed and does not come to strike."""
+SETTLED, ONWARD = 0.3, 3
+"""Seconds after a fault, and versions, before it can be seen whether everybody is there."""
+BEAT: Seconds = 0.1
+"""Of a throttled process: it runs for a part of it, and stands still for the rest."""
+
+
+@dataclass(slots=True)
+class _Lasting:
+    """Something done to a process that ends: it is stopped, or throttled."""
+
+    pid: int
+    since: Seconds
+    until: Seconds
+    throttles: bool
+
+    def see_to(self, now: Seconds) -> bool:
+        """Stop it and let it go; whether it is over."""
+        if now >= self.until:
+            send(self.pid, signal.SIGCONT)
+            return True
+        if self.throttles:
+            runs = (now - self.since) % BEAT < SHARE * BEAT
+            send(self.pid, signal.SIGCONT if runs else signal.SIGSTOP)
+        return False
+
+
+@final
+class Striking:
+    """The faults of a plan.
+
+    Args:
+        plan: with the faults.
+        folder: of the run.
+        tell: is told of each.
+
+    Attributes:
+        missed: faults that were armed and never struck.
+    """
+
+    def __init__(self, plan: Plan, folder: Folder, tell: Callable[[str], None] = lambda text: None) -> None:
+        self.missed = 0
+        self._folder, self._tell = folder, tell
+        self._to_come = list(plan.faults)
+        self._armed: dict[int, tuple[Fault, Seconds]] = {}
+        self._lasting: list[_Lasting] = []
+        self._last: Seconds | None = None
+        self._filled: Seconds | None = None
+        self._struck: tuple[Seconds, int] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is to come any more, or lasts."""
+        return not (self._to_come or self._armed or self._lasting or self._filled)
+
+    def is_settled(self, view: View, now: Seconds) -> bool:
+        """Whether everybody takes part, after the last fault too."""
+        if self._struck is None:
+            return view.is_calm
+        at, version = self._struck
+        return view.is_calm and now >= at + SETTLED and view.newest >= version + ONWARD
+
+    def look(self, view: View, now: Seconds) -> None:
+        """Do what is due."""
+        self._lasting = [each for each in self._lasting if not each.see_to(now)]
+        if self._filled is not None and now >= self._filled:
+            self._empty()
+        for fault, until in list(self._armed.values()):
+            self._see_to(fault, until, view, now)
+        while self._to_come and self._is_due(self._to_come[0], view, now):
+            fault, self._last = self._to_come.pop(0), now
+            self._armed[fault.number] = fault, now + (fault.delay if fault.point == OUTSIDE else PATIENCE)
+            if fault.point != OUTSIDE:
+                self._folder.arm(fault, view.newest + fault.gap)
+
+    def close(self) -> None:
+        """Let everything go that is stopped."""
+        for each in self._lasting:
+            send(each.pid, signal.SIGCONT)
+        if self._filled is not None:
+            self._empty()
+
+    def _is_due(self, fault: Fault, view: View, now: Seconds) -> bool:
+        if not view.newest:
+            return False
+        if fault.calm:
+            return not self._armed and not self._lasting and self.is_settled(view, now)
+        return self._last is None or now >= self._last + fault.pause
+
+    def _see_to(self, fault: Fault, until: Seconds, view: View, now: Seconds) -> None:
+        if fault.point == OUTSIDE:
+            if now >= until:
+                del self._armed[fault.number]
+                self._strike(fault, view, now)
+        elif self._folder.has_struck(fault):
+            del self._armed[fault.number]
+            self._struck = now, view.newest
+            self._tell(f"{now:.2f} {fault}")
+            if fault.deed == "stop":
+                pid = self._folder.struck_by(fault)
+                self._lasting.append(_Lasting(pid, now, now + fault.seconds, throttles=False))
+        elif now >= until:
+            del self._armed[fault.number]
+            self._folder.disarm(fault)
+            self.missed += 1
+
+    def _strike(self, fault: Fault, view: View, now: Seconds) -> None:
+        if fault.deed == "fill":
+            self._fill(fault, view, now)
+            return
+        found = dict(sorted(view.pids.items())[:1]) if fault.victim == ANYBODY else view.pids
+        victim = next(iter(found), 0) if fault.victim == ANYBODY else fault.victim
+        pid = view.controller if fault.victim == CONTROLLER else found.get(victim)
+        if pid is None:
+            self.missed += 1
+            return
+        self._struck = now, view.newest
+        self._folder.note_struck(fault, victim, pid, view.newest, now)
+        self._tell(f"{now:.2f} {fault}")
+        if fault.deed == "kill":
+            for each in [pid, *(self._other(also, view) for also in fault.also)]:
+                if each is not None:
+                    send(each, signal.SIGKILL)
+            return
+        send(pid, signal.SIGSTOP)
+        self._lasting.append(_Lasting(pid, now, now + fault.seconds, fault.deed == "throttle"))
+
+    def _other(self, whom: int, view: View) -> int | None:
+        return view.controller if whom == CONTROLLER else view.pids.get(whom)
+
+    def _fill(self, fault: Fault, view: View, now: Seconds) -> None:
+        """Leave no byte on the disk of the run's own folder, which must be a small one of its own."""
+        room = os.statvfs(self._folder.run)
+        if room.f_blocks * room.f_frsize > 1 << 26:
+            self.missed += 1
+            return
+        self._folder.note_struck(fault, CONTROLLER, 0, view.newest, now)
+        self._filled = now + fault.seconds
+        with (self._folder.run / "filler").open("wb", buffering=0) as file:
+            try:
+                while file.write(bytes(1 << 12)):
+                    pass
+            except OSError:
+                return
+
+    def _empty(self) -> None:
+        self._filled = None
+        (self._folder.run / "filler").unlink(missing_ok=True)

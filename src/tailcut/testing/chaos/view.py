@@ -1,0 +1,91 @@
+"""How a run stands, as its journals and processes show it while it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from tailcut.testing.chaos.folder import Folder
+from tailcut.testing.chaos.journals import Line, Tail
+from tailcut.testing.chaos.processes import is_alive
+from tailcut.types import Seconds, WorkerId
+
+BEHIND = 4
+"""Versions that a worker may be behind the newest and still be one who takes part."""
+
+
+@final
+class View:
+    """Of one run.
+
+    Args:
+        folder: of the run.
+        workers: processes.
+
+    Attributes:
+        newest: version that anybody has.
+        moved: the clock's seconds at which somebody came to it.
+        controller: its process; None where there is none.
+    """
+
+    def __init__(self, folder: Folder, workers: int) -> None:
+        self.newest, self.moved = 0, 0.0
+        self.controller: int | None = None
+        self._folder, self._workers = folder, workers
+        self._tail = Tail(folder.journals)
+        self._last: dict[WorkerId, _Last] = {}
+        self._alive: dict[WorkerId, _Last] = {}
+
+    def look(self, now: Seconds, controller: int | None) -> None:
+        """See what is new."""
+        if controller is not None and controller != self.controller:
+            self._folder.note_controller(controller)
+        self.controller = controller
+        for (worker, life), lines in self._tail.look().items():
+            known = self._last.get(worker)
+            if known is None or life > known.life:
+                known = self._last[worker] = _Last(life, int(lines[0].more["pid"]))
+            if life == known.life:
+                known.version = max(known.version, *(_version(line) for line in lines))
+                known.updates += sum(line.what == "applied" for line in lines)
+        self._alive = {worker: last for worker, last in self._last.items() if is_alive(last.pid)}
+        newest = max((last.version for last in self._alive.values()), default=0)
+        if newest > self.newest:
+            self.newest, self.moved = newest, now
+        self.moved = self.moved if self._last else now
+
+    @property
+    def pids(self) -> dict[WorkerId, int]:
+        """Of the workers that are alive, in their last lives."""
+        return {worker: last.pid for worker, last in self._alive.items()}
+
+    @property
+    def updates(self) -> int:
+        """That one of them has applied in this life, at most."""
+        return max((last.updates for last in self._alive.values()), default=0)
+
+    @property
+    def versions(self) -> dict[WorkerId, int]:
+        """That they have."""
+        return {worker: last.version for worker, last in self._alive.items()}
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether everybody is there and takes part."""
+        here = [each for each in self._alive.values() if each.version >= max(1, self.newest - BEHIND)]
+        return self.controller is not None and len(here) == self._workers
+
+
+@dataclass(slots=True)
+class _Last:
+    """The last life of a worker."""
+
+    life: int
+    pid: int
+    version: int = 0
+    updates: int = 0
+
+
+def _version(line: Line) -> int:
+    """That a worker has applied; 0 in other lines."""
+    return line.version if line.what == "applied" else 0

@@ -1,0 +1,86 @@
+"""How far a search goes: how many workers, what may go wrong how often; and bugs that can be put in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple, final
+
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.errors import ParameterError
+from tailcut.forecast import NoForecast
+from tailcut.policy import Decider, Policy
+from tailcut.round import Rounds
+from tailcut.rules import WaitAll
+
+MOST_WORKERS = 6
+
+
+class Troubles(NamedTuple):
+    """What may still go wrong, how often.
+
+    Attributes:
+        deaths: a process is killed.
+        stalls: a reduction in which everybody is takes so long that one gives it up.
+        silences: a worker is frozen for so long that the others go on without it; it wakes at any time.
+        cuts: a connection to the controller is lost, and comes again.
+        restarts: the controller is killed, and another one started.
+        altogether: of all these.
+        returns: a worker's process is started again.
+    """
+
+    deaths: int = 1
+    stalls: int = 1
+    silences: int = 1
+    cuts: int = 0
+    restarts: int = 0
+    altogether: int = 2
+    returns: int = 1
+
+
+class Bug(Enum):
+    """What can be done wrongly; the search must find what comes of it."""
+
+    NAIVE_REPEAT = "a round that a death has broken is always made again, though somebody has completed it"
+    NO_PROMISE = "who has said which version it has may still complete the reduction that it was in"
+    IN_PLACE = "a round is made again from the vector that the attempt before has changed"
+    EARLY_CHECKPOINT = "a checkpoint is published when one worker has its version, before all have said so"
+    STALE_HOLDER = "who joins gives others updates that it had before, which the epoch may have made anew"
+    SHORTEST_LOG = "a new epoch goes on from the oldest version that a member has"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of a search.
+
+    Attributes:
+        workers: how many.
+        total: version at which the run ends.
+        epochs: nothing goes wrong any more once so many are over.
+        troubles: what may go wrong.
+        policy: decides which gradients are waited for. It must go by how many came, never by when.
+        most_epochs: that so much trouble can lead to; more are taken for a run that never gets on.
+        hasty: whether a controller that takes over may go on without somebody who is well but slow; a silence.
+        to_the_end: whether the search goes on when the last version is made, until all have left.
+    """
+
+    workers: int = 3
+    total: int = 2
+    epochs: int = 2
+    troubles: Troubles = field(default_factory=Troubles)
+    policy: Decider = field(default_factory=lambda: Policy(NoForecast(), WaitAll()))
+    most_epochs: int = 16
+    hasty: bool = False
+    to_the_end: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.workers <= MOST_WORKERS:
+            raise ParameterError(f"A search takes 1 to {MOST_WORKERS} workers, but got {self.workers}.")
+        for what, value in (("total", self.total), ("epochs", self.epochs)):
+            if value < 1:
+                raise ParameterError(f"{what} must be at least 1, but got {value}.")
+
+    def hub(self, term: int) -> Hub:
+        """A controller, before its roll call."""
+        return Hub(Rounds(self.policy, late_finish=True), self.workers, term=term, total=self.total)

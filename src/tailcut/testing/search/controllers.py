@@ -1,0 +1,168 @@
+"""Controllers, each as one number: real hubs, copied before anything is said to them, and kept.
+
+What a hub does depends on its state and on what it is told alone, so that each answer is worked out once. Messages come
+at the moment of the last one; time passes only where a hub has asked to be woken, and then exactly until that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+import msgspec
+
+from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.orders import SENDER, Answers
+from tailcut.engines.live.messages import (
+    Applied,
+    Close,
+    FromController,
+    FromWorker,
+    Go,
+    Limit,
+    New,
+    Refused,
+    State,
+)
+from tailcut.testing.search.bounds import Bounds, Bug
+from tailcut.testing.search.frozen import frozen
+
+NOW = 0.0
+"""A hub's own clock never runs backwards, so that this is the moment of whatever it was told last."""
+
+Said: TypeAlias = tuple[tuple[int, FromController], ...]
+"""To which worker, and what, in order."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What can be seen of a controller.
+
+    Attributes:
+        term, epoch: of it; the epoch is 0 during the roll call.
+        changing: whether an epoch is over and the next has not begun.
+        there, lost, joining, reducing: which workers, as the controller sees it.
+        oldest: version that all who are there are known to have.
+        wakes: whether it waits for time to pass.
+        ended: whether the run has come to its end, and the workers were told to leave.
+        over: whether it has nothing to do any more.
+        why: it gave up, as a sentence.
+    """
+
+    term: int
+    epoch: int
+    changing: bool
+    there: tuple[int, ...]
+    lost: frozenset[int]
+    joining: frozenset[int]
+    reducing: tuple[int, ...]
+    oldest: int
+    wakes: bool
+    ended: bool
+    over: bool
+    why: str | None
+
+
+@final
+class Controllers:
+    """All controllers that were ever seen.
+
+    Args:
+        bounds: what they are controllers of.
+        bug: that they have, if it is one of theirs.
+    """
+
+    def __init__(self, bounds: Bounds, bug: Bug | None = None) -> None:
+        self._bounds, self._bug = bounds, bug
+        self._hubs: list[Hub] = []
+        self.facts: list[Facts] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[Hashable, tuple[int, Said]] = {}
+
+    def __len__(self) -> int:
+        return len(self._hubs)
+
+    @property
+    def moves(self) -> int:
+        """What they were told, and answered, in how many different situations."""
+        return len(self._known)
+
+    def first(self, term: int) -> int:
+        """One that nobody has said Hello to."""
+        return self._keep(self._bounds.hub(term))
+
+    def hear(self, number: int, message: FromWorker) -> tuple[int, Said]:
+        """The controller after a message, and what it says."""
+        if self._bug is Bug.NAIVE_REPEAT and isinstance(message, Applied) and self.facts[number].changing:
+            message = State(message.term, message.epoch, message.worker, message.version - 1, message.chain)
+        return self._move(number, message, message.worker, lambda hub: hub.handle(message, NOW))
+
+    def lost(self, number: int, worker: int) -> tuple[int, Said]:
+        """The controller after the connection of a worker has broken."""
+        return self._move(number, ("lost", worker), SENDER, lambda hub: hub.lost(worker, NOW))
+
+    def tick(self, number: int) -> tuple[int, Said]:
+        """The controller when as much time has passed as it waits for."""
+        return self._move(number, "tick", SENDER, lambda hub: hub.tick(hub.wake_at or NOW))
+
+    def _move(
+        self, number: int, what: Hashable, sender: int, act: Callable[[Hub], Answers]
+    ) -> tuple[int, Said]:
+        known = self._known.get((number, what))
+        if known is None:
+            hub = deepcopy(self._hubs[number])
+            answers = [*act(hub), *hub.think()]
+            said = tuple(
+                (sender if worker == SENDER else worker, self._plain(hub, message))
+                for worker, message in answers
+                if _matters(worker, message)
+            )
+            known = self._known[number, what] = (self._keep(hub), said)
+        return known
+
+    def _keep(self, hub: Hub) -> int:
+        value = frozen(hub)
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._numbers[value] = len(self._hubs)
+            self._hubs.append(hub)
+            self.facts.append(_facts(hub))
+        return number
+
+    def _plain(self, hub: Hub, message: FromController) -> FromController:
+        """A message without what tells of time, or is only for people; with the bug, if there is one."""
+        if isinstance(message, Refused):
+            return Refused(message.term, message.epoch, "")
+        if isinstance(message, Go):
+            return Go(message.term, message.epoch, message.version, None)
+        if self._bug is Bug.SHORTEST_LOG and isinstance(message, New):
+            members = [worker for worker in message.members if worker not in message.joiners]
+            holder = min(members, key=lambda worker: hub.places[worker].has)
+            return msgspec.structs.replace(message, base=hub.places[holder].has, holder=holder)
+        return message
+
+
+def _matters(worker: int, message: FromController) -> bool:
+    """Whether a worker does anything when it reads that."""
+    return not isinstance(message, Limit) and (not isinstance(message, Close) or worker in message.accepted)
+
+
+def _facts(hub: Hub) -> Facts:
+    places = hub.places
+    return Facts(
+        term=hub.term,
+        epoch=hub.epoch,
+        changing=hub._epochs.is_over,
+        there=tuple(places.there),
+        lost=frozenset(places.lost),
+        joining=frozenset(places.joining),
+        reducing=tuple(places.reducing),
+        oldest=places.oldest,
+        wakes=hub.wake_at is not None,
+        ended=hub._orders.ended,
+        over=hub.over,
+        why=hub.why,
+    )

@@ -1,0 +1,208 @@
+"""What every step does: to the controller, to a worker, or as trouble from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+from tailcut.engines.live.messages import FromWorker, Hello, Refused
+from tailcut.testing.search import rules, workers
+from tailcut.testing.search.bounds import Bounds, Bug, Troubles
+from tailcut.testing.search.controllers import Controllers, Said
+from tailcut.testing.search.explore import BrokenRuleError
+from tailcut.testing.search.logs import EMPTY, Logs
+from tailcut.testing.search.reading import reads
+from tailcut.testing.search.scene import Scene
+from tailcut.testing.search.steps import Step
+from tailcut.testing.search.workers import OVER, Gradient, Phase, Worker
+
+
+@final
+class Deeds:
+    """Carries steps out, on a scene.
+
+    Args:
+        bounds: of the search.
+        bug: that is put in, if any.
+        controllers: that there are.
+        logs: that there are.
+    """
+
+    def __init__(self, bounds: Bounds, bug: Bug | None, controllers: Controllers, logs: Logs) -> None:
+        self._bounds, self._bug, self._controllers, self._logs = bounds, bug, controllers, logs
+        self._by_name: dict[str, Callable[[Scene, Step], None]] = {
+            "hear": self._hear,
+            "notice": self._notice,
+            "tick": self._tick,
+            "silence": self._silence,
+            "arrive": self._arrive,
+            "read": self._read,
+            "complete": self._complete,
+            "complete after all": self._complete_after_all,
+            "break off": self._break_off,
+            "stall": self._stall,
+            "pull": self._pull,
+            "copy": self._copy,
+            "look up": self._look_up,
+            "renew": self._renew,
+            "hang up": self._hang_up,
+            "kill": self._kill,
+            "return": self._return,
+            "cut": self._cut,
+            "restart": self._restart,
+        }
+
+    def do(self, scene: Scene, step: Step) -> None:
+        """Let it happen; raises BrokenRuleError where a rule forbids it."""
+        self._by_name[step.what](scene, step)
+        scene.tidy()
+
+    # -- the controller -----------------------------------------------------------------------------------------
+
+    def _hear(self, scene: Scene, step: Step) -> None:
+        worker = scene.workers[step.worker]
+        message, rest = worker.outbox[0], worker.outbox[1:]
+        scene.workers[step.worker] = worker._replace(outbox=rest)
+        if not self._is_stale(message, scene):
+            self._moved(scene, *self._controllers.hear(scene.controller, message))
+
+    def _is_stale(self, message: FromWorker, scene: Scene) -> bool:
+        """Whether it was said to another controller, on a line that has not said Hello to this one."""
+        return (
+            not isinstance(message, Hello) and message.term < self._controllers.facts[scene.controller].term
+        )
+
+    def _notice(self, scene: Scene, step: Step) -> None:
+        self._moved(scene, *self._controllers.lost(scene.controller, step.worker))
+
+    def _tick(self, scene: Scene, step: Step) -> None:
+        self._moved(scene, *self._controllers.tick(scene.controller))
+
+    def _silence(self, scene: Scene, step: Step) -> None:
+        left = scene.shared.left
+        self._spend(scene, left._replace(silences=left.silences - step.number), step.number)
+        self._tick(scene, step)
+
+    def _moved(self, scene: Scene, controller: int, said: Said) -> None:
+        before, scene.controller = self._controllers.facts[scene.controller], controller
+        new, shared = scene.send(said), scene.shared
+        if new is not None:
+            if shared.begun >= self._bounds.most_epochs:
+                why = f"Epoch {new.epoch} begins, of term {new.term}: this is one too many for so little trouble."
+                raise BrokenRuleError("endless", why)
+            rules.check_new(new, shared, scene.workers, self._logs)
+            if before.epoch == 0 and before.term > 1:
+                rules.check_taken_over(new, scene.workers, shared.given_up, self._logs)
+            # Where all are gone who had a version, the others go on from what they have.
+            kept = shared.kept if rules.living(shared.kept_by, scene.workers) else EMPTY
+            shared = shared._replace(begun=shared.begun + 1, given_up=frozenset(), kept=kept)
+        facts = self._controllers.facts[controller]
+        scene.shared = rules.published(facts, shared, scene.workers, self._logs)
+
+    # -- workers ------------------------------------------------------------------------------------------------
+
+    def _arrive(self, scene: Scene, step: Step) -> None:
+        scene.workers[step.worker] = workers.arrives(scene.workers[step.worker], step.worker, self._logs)
+
+    def _read(self, scene: Scene, step: Step) -> None:
+        number, before = step.worker, scene.workers[step.worker]
+        me = scene.workers[number] = reads(before, number, self._bounds.workers, self._logs)
+        if me.inside is not None:
+            if me.gradient is Gradient.NONE:
+                raise BrokenRuleError(
+                    "nonsense", f"Worker {number} is to reduce, but has brought no gradient."
+                )
+            scene.join(number, me.inside, me.gradient is Gradient.SPOILT)
+
+    def _complete(self, scene: Scene, step: Step) -> None:
+        number, me = step.worker, scene.workers[step.worker]
+        close = me.inside or me.haunts
+        assert close is not None
+        spoilt = scene.reduction(close).spoilt
+        me = scene.workers[number] = workers.completes(me, number, close, spoilt, self._logs)
+        if spoilt:
+            why = f"Version {close.version + 1} is made of a gradient that an attempt before had changed."
+            raise BrokenRuleError("spoilt", why)
+        there = self._controllers.facts[scene.controller].there
+        is_newer = self._logs.length(me.log) > self._logs.length(scene.shared.kept)
+        if self._bug is Bug.EARLY_CHECKPOINT and number in there and is_newer:
+            scene.shared = scene.shared._replace(kept=me.log, kept_by=frozenset(there))
+
+    def _complete_after_all(self, scene: Scene, step: Step) -> None:
+        phase = scene.workers[step.worker].phase
+        self._complete(scene, step)
+        if phase is not Phase.WAITS:
+            scene.workers[step.worker] = scene.workers[step.worker]._replace(phase=phase)
+
+    def _break_off(self, scene: Scene, step: Step) -> None:
+        number, me = step.worker, scene.workers[step.worker]
+        assert me.inside is not None
+        scene.break_off(number, me.inside)
+        gradient = Gradient.SPOILT if self._bug is Bug.IN_PLACE else me.gradient
+        haunts = me.inside if self._bug is Bug.NO_PROMISE else None
+        me = workers.stops(me._replace(gradient=gradient), number, self._logs)
+        scene.workers[number] = me._replace(haunts=haunts)
+
+    def _pull(self, scene: Scene, step: Step) -> None:
+        me = scene.workers[step.worker]
+        scene.workers[step.worker] = workers.pulls(me, step.worker, step.number, self._logs)
+
+    def _copy(self, scene: Scene, step: Step) -> None:
+        me = scene.workers[step.worker]
+        assert me.new is not None
+        log = self._logs.start(step.number, me.new.base)
+        scene.workers[step.worker] = workers.copies(me, step.worker, log, self._logs)
+
+    def _look_up(self, scene: Scene, step: Step) -> None:
+        """Whoever pulls or copies is called away from it."""
+        number, me = step.worker, scene.workers[step.worker]
+        if any(isinstance(message, Refused) for message in me.inbox):
+            me = workers.gone(me)
+        else:
+            # Who is known to join waits for the next epoch without another Hello.
+            me = me._replace(phase=Phase.WAITS if me.built else Phase.GREETS, goal=workers.NOWHERE)
+        scene.workers[number] = me
+
+    def _renew(self, scene: Scene, step: Step) -> None:
+        """What was still to be read is lost with the line."""
+        me = scene.workers[step.worker]._replace(inbox=())
+        scene.workers[step.worker] = workers.greets(me, step.worker, self._bounds.workers, self._logs)
+
+    def _hang_up(self, scene: Scene, step: Step) -> None:
+        me = scene.workers[step.worker]
+        ended = Worker(Phase.ENDED, me.process, log=me.log)
+        scene.workers[step.worker] = ended if me.phase is Phase.DONE else workers.gone(me)
+
+    # -- trouble ------------------------------------------------------------------------------------------------
+
+    def _spend(self, scene: Scene, left: Troubles, many: int = 1) -> None:
+        scene.shared = scene.shared._replace(left=left._replace(altogether=left.altogether - many))
+
+    def _stall(self, scene: Scene, step: Step) -> None:
+        left = scene.shared.left
+        self._spend(scene, left._replace(stalls=left.stalls - 1))
+        self._break_off(scene, step)
+
+    def _kill(self, scene: Scene, step: Step) -> None:
+        left = scene.shared.left
+        self._spend(scene, left._replace(deaths=left.deaths - 1))
+        scene.workers[step.worker] = workers.gone(scene.workers[step.worker], step.number)
+
+    def _return(self, scene: Scene, step: Step) -> None:
+        left, kept_by = scene.shared.left, scene.shared.kept_by - {step.worker}
+        scene.shared = scene.shared._replace(left=left._replace(returns=left.returns - 1), kept_by=kept_by)
+        again = Worker(Phase.GREETS, scene.workers[step.worker].process + 1)
+        scene.workers[step.worker] = workers.greets(again, step.worker, self._bounds.workers, self._logs)
+
+    def _cut(self, scene: Scene, step: Step) -> None:
+        left = scene.shared.left
+        self._spend(scene, left._replace(cuts=left.cuts - 1))
+        scene.workers[step.worker] = scene.workers[step.worker]._replace(renewed=True, outbox=())
+        self._notice(scene, step)
+
+    def _restart(self, scene: Scene, step: Step) -> None:
+        left, facts = scene.shared.left, self._controllers.facts[scene.controller]
+        self._spend(scene, left._replace(restarts=left.restarts - 1))
+        scene.workers = [one._replace(outbox=(), renewed=one.phase not in OVER) for one in scene.workers]
+        scene.controller = self._controllers.first(facts.term + 1)
+        scene.shared = scene.shared._replace(given_up=facts.lost | facts.joining)

@@ -1,0 +1,84 @@
+"""The state of an object as a value: two controllers with equal values do the same from there on.
+
+Everything that can be reached from the object counts, fields that are added to it later too, except what is named here.
+Moments and durations count only as being there or not: what is explored must not go by the clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tailcut.engines.live.messages import Applied
+
+MATTERS_NOT: Mapping[str, frozenset[str]] = {
+    # Counted, told or learnt, and never looked at to decide something.
+    "Hub": frozenset({"ignored", "_records", "_settled", "_began"}),
+    "Orders": frozenset({"scale", "_untold", "_making", "_began"}),
+    "Place": frozenset({"heard", "cut", "late", "arrivals"}),
+    "Thinker": frozenset({"_lesson", "_state", "policy"}),
+    "Rounds": frozenset({"policy", "acceptance", "now", "overhead"}),
+    "Members": frozenset({"_reports"}),
+    "Member": frozenset({"since"}),
+    "OpenLedger": frozenset({"opened", "roster", "_seconds", "_observed", "_started", "_covered", "_fates"}),
+    "Epochs": frozenset({"new"}),
+}
+IN_ANY_ORDER = frozenset({"accepted", "_staleness"})
+"""Lists whose order is only the one in which things came."""
+
+_PLAIN = (type(None), bool, int, str, bytes, Enum)
+
+
+def frozen(value: Any) -> Hashable:
+    """The state of an object, hashable.
+
+    Example:
+        >>> frozen({"b": [1, 2.5], "a": {3, 2}}) == frozen({"a": {2, 3}, "b": [1, 7.25]})
+        True
+    """
+    return _frozen(value, {})
+
+
+def _frozen(value: Any, seen: dict[int, int]) -> Hashable:
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, float):
+        return "number" if math.isfinite(value) else repr(value)
+    if isinstance(value, np.ndarray):
+        return tuple(_frozen(each, seen) for each in value.tolist())
+    if isinstance(value, tuple | list):
+        return tuple(_frozen(each, seen) for each in value)
+    if isinstance(value, set | frozenset):
+        return tuple(sorted(value))
+    if isinstance(value, dict):
+        return tuple(sorted((key, _frozen(each, seen)) for key, each in value.items()))
+    if isinstance(value, Applied):
+        return value.version, value.chain
+    if callable(value):
+        return None
+    if id(value) in seen:
+        return "seen", seen[id(value)]
+    seen[id(value)] = len(seen)
+    passed_over = MATTERS_NOT.get(type(value).__name__, frozenset())
+    fields = ((name, getattr(value, name)) for name in _names(value) if name not in passed_over)
+    return type(value).__name__, *(_field(name, each, seen) for name, each in fields)
+
+
+def _field(name: str, value: Any, seen: dict[int, int]) -> Hashable:
+    found = _frozen(value, seen)
+    if name in IN_ANY_ORDER and isinstance(found, tuple):
+        return tuple(sorted(found, key=repr))
+    return found
+
+
+def _names(value: Any) -> Iterable[str]:
+    """Of all fields that an object has."""
+    if isinstance(value, msgspec.Struct):
+        return value.__struct_fields__
+    slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
+    return [*(name for name in slots if hasattr(value, name)), *getattr(value, "__dict__", ())]

@@ -1,0 +1,89 @@
+"""What a worker does when it reads a message, after the protocol."""
+
+from __future__ import annotations
+
+from tailcut.engines.live.messages import Again, Close, Free, FromController, Go, New, Over, Refused, Stop
+from tailcut.testing.search.explore import BrokenRuleError
+from tailcut.testing.search.logs import Logs
+from tailcut.testing.search.workers import (
+    NOWHERE,
+    Gradient,
+    Phase,
+    Worker,
+    epoch_of,
+    gone,
+    greets,
+    hands_in,
+    leaves,
+    stops,
+)
+
+
+def reads(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
+    """It reads the next message."""
+    message, me = me.inbox[0], me._replace(inbox=me.inbox[1:])
+    if me.phase is Phase.DONE:
+        is_free = isinstance(message, Free | Refused)
+        return Worker(Phase.ENDED, me.process, log=me.log, outbox=me.outbox) if is_free else me
+    if isinstance(message, Refused):
+        return gone(me)
+    if me.phase is Phase.GREETS:
+        return _hears_while_greeting(me, number, message, workers, logs)
+    version = logs.length(me.log)
+    match message:
+        case Close() if message.version == version and number in message.accepted:
+            return me._replace(phase=Phase.REDUCES, inside=message)
+        case Stop():
+            return stops(me, number, logs)
+        case Again() if (message.term, message.epoch) >= epoch_of(me):
+            return greets(me, number, workers, logs)
+        case New():
+            return _enters(me, number, message, logs)
+        case Go() if message.version > version:
+            return me._replace(phase=Phase.PULLS, goal=message.version)
+        case Go():
+            return me._replace(phase=Phase.COMPUTES, gradient=Gradient.NONE)
+        case Over() if message.version > version:
+            return me._replace(phase=Phase.LEAVES, goal=message.version)
+        case Over():
+            return leaves(me, number, logs)
+        case Free():
+            raise BrokenRuleError("nonsense", f"Worker {number} is told Free, but has not left.")
+        case _:
+            return me
+
+
+def _hears_while_greeting(
+    me: Worker, number: int, message: FromController, workers: int, logs: Logs
+) -> Worker:
+    """Only an epoch after its own counts; what else comes is of one that it is no longer in."""
+    is_later = (message.term, message.epoch) > epoch_of(me)
+    if isinstance(message, New):
+        return _enters(me, number, message, logs) if is_later else me
+    if isinstance(message, Again) and is_later:
+        return greets(me, number, workers, logs)
+    too_late = isinstance(message, Over) and me.new is None
+    return gone(me) if too_late or isinstance(message, Free) else me
+
+
+def _enters(me: Worker, number: int, new: New, logs: Logs) -> Worker:
+    """It is in a new epoch: nothing of the one before completes from here on."""
+    me = me._replace(new=new, goal=NOWHERE, inside=None, haunts=None)
+    if number in new.joiners:
+        return me._replace(phase=Phase.COPIES, gradient=Gradient.NONE)
+    if not me.built:
+        return me._replace(phase=Phase.COMPUTES, built=True)
+    version = logs.length(me.log)
+    if version > new.base:
+        why = f"Worker {number} has version {version}, but epoch {new.epoch} begins at version {new.base}."
+        raise BrokenRuleError("redone", why)
+    if version < new.base:
+        return me._replace(phase=Phase.PULLS, goal=new.base)
+    return _goes_on(me, number, logs)
+
+
+def _goes_on(me: Worker, number: int, logs: Logs) -> Worker:
+    """It is where its epoch begins: it waits on with its gradient, or computes one."""
+    if me.gradient is Gradient.NONE:
+        return me._replace(phase=Phase.COMPUTES)
+    return hands_in(me._replace(phase=Phase.WAITS), number, logs)

@@ -1,0 +1,123 @@
+"""What must hold, whatever goes wrong.
+
+    fork              members of an epoch have one history: each log is the beginning of the longest
+    redone            no round is made again that a surviving member has completed
+    twice or skipped  every worker applies each version once, in order
+    spoilt            an update is made of gradients as they were computed
+    lost              a version that all had reported, or whose checkpoint was published, is never gone back behind
+    forgotten         a controller that takes over goes on from all that was applied by anybody it did not give up
+    gave up           a run fails only where nobody who is left has the state of the net
+    stuck             as long as somebody has a state, the run gets to its end, with everybody who is left
+    endless           so much trouble, so many epochs, and no more
+
+Where all are gone who had a version, the others may go on from what they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+from tailcut.engines.live.controller.change import NO_STATE
+from tailcut.engines.live.messages import New
+from tailcut.testing.search.controllers import Facts
+from tailcut.testing.search.explore import BrokenRuleError
+from tailcut.testing.search.logs import EMPTY, Logs
+from tailcut.testing.search.scene import Shared
+from tailcut.testing.search.workers import OVER, Phase, Worker
+
+HAS_STATE = (Phase.COMPUTES, Phase.WAITS, Phase.REDUCES, Phase.PULLS, Phase.LEAVES)
+
+
+def check_members(facts: Facts, workers: Sequence[Worker], kept: int, logs: Logs) -> None:
+    """Those who are in the run, or have left it in order, agree with each other and with what was published."""
+    found = [
+        (number, worker.log)
+        for number, worker in enumerate(workers)
+        if worker.phase in (Phase.DONE, Phase.ENDED)
+        or (number in facts.there and number not in facts.joining and worker.phase in HAS_STATE)
+    ]
+    if len({log for _, log in found} | {kept}) == 1:
+        return
+    for (one, log), (other, others) in combinations(found, 2):
+        if not logs.agree(log, others):
+            both = f"worker {one} has {logs.tell(log)}, worker {other} {logs.tell(others)}"
+            raise BrokenRuleError("fork", f"In epoch {facts.epoch} {both}.")
+    for number, log in found:
+        if not logs.agree(log, kept):
+            raise BrokenRuleError(
+                "lost", f"Worker {number} has {logs.tell(log)}, but all had {logs.tell(kept)}."
+            )
+
+
+def check_new(new: New, shared: Shared, workers: Sequence[Worker], logs: Logs) -> None:
+    """An epoch goes on from the longest log of its members, and from all that was reported by somebody who lives."""
+    for number in new.members:
+        worker = workers[number]
+        if number in new.joiners or worker.phase in OVER or not worker.built:
+            continue
+        version = logs.length(worker.log)
+        if version > new.base:
+            why = f"worker {number}, who is in it, has completed version {version}"
+            raise BrokenRuleError("redone", f"Epoch {new.epoch} goes on from version {new.base}, but {why}.")
+    alive = living(shared.kept_by, workers)
+    if new.base < logs.length(shared.kept) and alive:
+        known = f"version {logs.length(shared.kept)} was reported by all who were there, or its checkpoint published"
+        who = f"worker {alive[0]} of them lives"
+        raise BrokenRuleError(
+            "lost", f"Epoch {new.epoch} goes on from version {new.base}, but {known}: {who}."
+        )
+
+
+def living(those: Iterable[int], workers: Sequence[Worker]) -> list[int]:
+    """Those whose process is there."""
+    return sorted(number for number in those if workers[number].phase not in OVER)
+
+
+def check_taken_over(new: New, workers: Sequence[Worker], given_up: frozenset[int], logs: Logs) -> None:
+    """A controller's first epoch keeps what everybody has who is there, or will come, and was not given up before."""
+    holder = workers[new.holder]
+    if holder.phase in OVER:
+        return
+    base = logs.start(holder.log, new.base)
+    for number, worker in enumerate(workers):
+        if worker.phase in OVER or not worker.built or number in given_up:
+            continue
+        if logs.start(base, logs.length(worker.log)) != worker.log:
+            what = f"worker {number}, who is well, has {logs.tell(worker.log)}"
+            raise BrokenRuleError("forgotten", f"Term {new.term} goes on from {logs.tell(base)}, but {what}.")
+
+
+def check_reason(facts: Facts, workers: Sequence[Worker]) -> None:
+    """Why a controller has given up."""
+    if facts.why is None:
+        return
+    if facts.why != NO_STATE:
+        raise BrokenRuleError("gave up", f"The run fails: {facts.why}")
+    for number in facts.there:
+        if workers[number].phase in HAS_STATE and workers[number].built:
+            raise BrokenRuleError("gave up", f"The run fails, but worker {number} has the state. {facts.why}")
+
+
+def check_ended(facts: Facts, workers: Sequence[Worker], total: int, logs: Logs) -> None:
+    """Nothing happens by itself any more: everybody has come to the end, or its process is gone."""
+    for number, worker in enumerate(workers):
+        if worker.phase not in OVER:
+            where = f"of term {facts.term}, epoch {facts.epoch}"
+            what = f"worker {number}, at version {logs.length(worker.log)}, {worker.phase} for ever, {where}"
+            raise BrokenRuleError("stuck", f"Nothing can happen any more, but {what}.")
+        if worker.phase is Phase.ENDED and logs.length(worker.log) != total:
+            raise BrokenRuleError(
+                "stuck", f"Worker {number} has ended at version {logs.length(worker.log)}, not {total}."
+            )
+
+
+def published(facts: Facts, shared: Shared, workers: Sequence[Worker], logs: Logs) -> Shared:
+    """With the log up to the version that all who are there have reported, if that is more than before."""
+    if facts.epoch == 0 or not facts.there or facts.oldest <= logs.length(shared.kept):
+        return shared
+    holders = (workers[number] for number in facts.there)
+    log = next((one.log for one in holders if one.phase not in OVER), EMPTY)
+    if logs.length(log) < facts.oldest:
+        return shared
+    return shared._replace(kept=logs.start(log, facts.oldest), kept_by=frozenset(facts.there))

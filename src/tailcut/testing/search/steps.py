@@ -1,0 +1,167 @@
+"""What can happen next in a state: by itself, or as trouble from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tailcut.engines.live.messages import Again, New, Refused, Stop
+from tailcut.testing.search.bounds import Bounds, Bug
+from tailcut.testing.search.controllers import Facts
+from tailcut.testing.search.logs import Logs
+from tailcut.testing.search.scene import Scene
+from tailcut.testing.search.workers import IN_STEP, OVER, Phase, Worker, address
+
+TROUBLE = frozenset({"kill", "stall", "silence", "cut", "restart", "return"})
+NOBODY = -1
+READS = (Phase.WAITS, Phase.GREETS, Phase.DONE)
+
+
+class Step(NamedTuple):
+    """One thing that can happen.
+
+    Attributes:
+        what: its name.
+        worker: to whom, or by whom.
+        number: of messages that are not lost, for who is killed; of the next log, for who pulls.
+    """
+
+    what: str
+    worker: int = NOBODY
+    number: int = 0
+
+
+def possible(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: Logs) -> list[Step]:
+    """Everything that can happen."""
+    if facts.ended and not bounds.to_the_end:
+        return []
+    found: list[Step] = []
+    for number, worker in enumerate(scene.workers):
+        if worker.outbox and not facts.over:
+            found.append(Step("hear", number))
+        elif worker.phase in OVER and number in facts.there and not facts.over:
+            found.append(Step("notice", number))
+        if worker.phase not in OVER:
+            found += _by_itself(scene, facts, number, bug, logs)
+    found += _time(scene, facts, bounds)
+    if scene.shared.begun <= bounds.epochs and not facts.over:
+        found += _trouble(scene, facts)
+    return found
+
+
+def _by_itself(scene: Scene, facts: Facts, number: int, bug: Bug | None, logs: Logs) -> Iterator[Step]:
+    worker = scene.workers[number]
+    phase, idle = worker.phase, False
+    if worker.renewed and phase in IN_STEP:
+        yield Step("renew", number)
+    if phase is Phase.COMPUTES:
+        yield Step("arrive", number)
+    elif phase in READS:
+        idle = not worker.inbox
+        if worker.inbox:
+            yield Step("read", number)
+    elif phase is Phase.REDUCES:
+        assert worker.inside is not None
+        if scene.reduction(worker.inside).complete:
+            yield Step("complete", number)
+        if scene.is_hopeless(number, worker.inside):
+            yield Step("break off", number)
+    else:
+        at_hand = (
+            states(scene, worker) if phase is Phase.COPIES else updates(scene, number, worker, bug, logs)
+        )
+        what = "copy" if phase is Phase.COPIES else "pull"
+        yield from (Step(what, number, log) for log in at_hand)
+        is_called = any(isinstance(message, New | Stop | Again | Refused) for message in worker.inbox)
+        idle = not at_hand and not is_called
+        if is_called:
+            yield Step("look up", number)
+    if facts.over and idle:
+        yield Step("hang up", number)
+    if worker.haunts is not None and phase in READS and scene.reduction(worker.haunts).complete:
+        yield Step("complete after all", number)
+
+
+def updates(scene: Scene, number: int, worker: Worker, bug: Bug | None, logs: Logs) -> list[int]:
+    """Logs with the next update that a worker lacks, of members of its epoch that can give it: one, or none."""
+    new, version = worker.new, logs.length(worker.log)
+    found: list[int] = []
+    if new is None:
+        return found
+    for other, where in zip(new.members, new.addresses, strict=True):
+        it = scene.workers[other]
+        if other == number or it.phase in OVER or where != address(other, it.process):
+            continue
+        if bug is not Bug.STALE_HOLDER and not _may_give(other, it, worker, logs):
+            continue
+        if logs.length(it.log) > version >= it.since:
+            log = logs.start(it.log, version + 1)
+            # Who has another history is passed over.
+            if logs.start(log, version) == worker.log and log not in found:
+                found.append(log)
+    return found
+
+
+def _may_give(other: int, it: Worker, worker: Worker, logs: Logs) -> bool:
+    """Whether another is asked for updates: not if it joins, unless it has made the one that is wanted, in this epoch.
+
+    What it has from before it may have made with others who were given up.
+    """
+    new = worker.new
+    assert new is not None
+    if other not in new.joiners:
+        return True
+    made = logs.last(logs.start(it.log, worker.goal))
+    is_of_epoch = made is not None and (made.term, made.epoch) == (new.term, new.epoch)
+    return is_of_epoch and made is not None and made.version == worker.goal - 1 and other in made.accepted
+
+
+def states(scene: Scene, worker: Worker) -> list[int]:
+    """The log of the state that a worker can copy now, cut at the version that its epoch begins at; or nothing."""
+    new = worker.new
+    if new is None:
+        return []
+    holder = scene.workers[new.holder]
+    where = new.addresses[new.members.index(new.holder)]
+    offers = holder.phase not in OVER and where == address(new.holder, holder.process) and holder.new == new
+    return [holder.log] if offers else []
+
+
+def _time(scene: Scene, facts: Facts, bounds: Bounds) -> Iterator[Step]:
+    """Who is dead need not be waited for; going on without one who is well is trouble."""
+    if not facts.wakes or facts.over:
+        return
+    awaited = facts.reducing if facts.epoch else _unheard(scene, facts)
+    well = [number for number in awaited if scene.workers[number].phase not in (*OVER, Phase.DONE)]
+    if not well:
+        if facts.epoch == 0 or facts.reducing:
+            yield Step("tick")
+    elif facts.epoch or bounds.hasty:
+        left, many = scene.shared.left, len(well)
+        if scene.shared.begun <= bounds.epochs and min(left.silences, left.altogether) >= many:
+            yield Step("silence", number=many)
+
+
+def _unheard(scene: Scene, facts: Facts) -> list[int]:
+    return [number for number in range(len(scene.workers)) if number not in facts.there]
+
+
+def _trouble(scene: Scene, facts: Facts) -> Iterator[Step]:
+    left = scene.shared.left
+    for number, worker in enumerate(scene.workers):
+        if worker.phase is Phase.GONE and left.returns and not worker.outbox and number not in facts.there:
+            yield Step("return", number)
+        if worker.phase in OVER or not left.altogether:
+            continue
+        if left.deaths:
+            yield from (Step("kill", number, kept) for kept in range(len(worker.outbox) + 1))
+        if left.cuts and number in facts.there:
+            yield Step("cut", number)
+        if worker.phase is Phase.REDUCES and left.stalls:
+            assert worker.inside is not None
+            if not scene.is_hopeless(number, worker.inside):
+                yield Step("stall", number)
+    # Who has left in order is known to no other controller: what then becomes of it is not modelled.
+    anybody_left = any(worker.phase in (Phase.DONE, Phase.ENDED) for worker in scene.workers)
+    if left.altogether and left.restarts and facts.epoch and not anybody_left:
+        yield Step("restart")
