@@ -33,6 +33,9 @@ SOUND = {
     "a death, and somebody is late": Bounds(workers=3, total=1, troubles=may(deaths=1), policy=BACKUP),
     "two deaths": Bounds(workers=3, total=1, troubles=may(deaths=2)),
     "a death and a return": Bounds(workers=2, troubles=may(deaths=1, returns=1)),
+    "somebody else dies while one who has returned copies": Bounds(
+        workers=3, total=1, epochs=3, troubles=may(deaths=2, returns=1), policy=FASTEST, most_epochs=5
+    ),
     "a stalled reduction": Bounds(workers=3, total=1, troubles=may(stalls=1), to_the_end=True),
     "a frozen worker": Bounds(workers=2, troubles=may(stalls=1, silences=1)),
     "a frozen worker at the end": Bounds(
@@ -72,9 +75,6 @@ OPEN = {
     ),
     "lost: the controller dies while somebody copies the state": Bounds(
         workers=2, epochs=4, troubles=may(deaths=1, restarts=1, returns=1)
-    ),
-    "endless: who is called away from copying says Hello, which calls it away again": Bounds(
-        workers=3, total=1, epochs=3, troubles=may(deaths=2, returns=1), policy=FASTEST, most_epochs=5
     ),
     "gave up: the holder dies when its state is copied, before the controller hears of that": Bounds(
         workers=2, total=1, epochs=3, troubles=may(deaths=2, returns=1)
