@@ -38,7 +38,7 @@ def measured(mode: str, workers: int, settings: Sequence[str], folder: Path | No
     """
     with tempfile.TemporaryDirectory() as temporary:
         out = folder or Path(temporary)
-        _with_rivals(mode)
+        with_rivals(mode)
         if launch([JOB, mode, str(out), *settings], workers):
             sys.exit(f"{mode} did not end as it should; what it said stands above.")
         lines = [json.loads((out / f"{worker}.json").read_text()) for worker in range(workers)]
@@ -78,7 +78,7 @@ def has_torchft() -> bool:
     return (RIVALS / "torchft").is_dir()
 
 
-def _with_rivals(mode: str) -> None:
+def with_rivals(mode: str) -> None:
     """Only what needs it sees it: it brings packages of its own."""
     os.environ["PYTHONPATH"] = str(RIVALS) if mode == "torchft" else ""
     # torchft tells of every step otherwise.

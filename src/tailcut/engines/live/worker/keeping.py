@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from os import PathLike, fspath
+from pathlib import Path
 from typing import final
 
 from tailcut.engines.live.checkpoints import Checkpoint, Checkpoints, Positions, newest
 from tailcut.engines.live.worker.joining import Own
+from tailcut.errors import InputError
 
 
 def say(sentence: str) -> None:
@@ -38,20 +41,34 @@ class Keeping:
         self._every, self._keep = every, keep
         self._checkpoints: Checkpoints | None = None
         if self._folder is not None:
-            # Whoever may have to write says now if it cannot.
-            self._checkpoints = Checkpoints(self._folder, every, keep, say)
-            found = newest(self._folder, say)
+            found = newest(self._folder, say) if Path(self._folder).is_dir() else None
+            try:
+                # Whoever may have to write says now if it cannot.
+                self._checkpoints = Checkpoints(self._folder, every, keep, say)
+            except InputError as problem:
+                # A run that has written there before goes on all the same: the disk may have room again.
+                if found is None:
+                    raise
+                say(f"{problem} It is tried again.")
             if found is not None:
                 self._resume(found)
 
     def made(self, is_writer: bool) -> None:
         """There is a new version; whether this worker is the one that writes."""
-        keeping, version = self._checkpoints, self._own.replica.version
-        if keeping is None or not is_writer or not (keeping.wants(version) or version == self._total):
+        version = self._own.replica.version
+        is_last = version == self._total
+        if self._folder is None or not is_writer or not (version % self._every == 0 or is_last):
             return
-        log = self._own.log
-        state = self._own.replica.state() | {"chain": log.chain}
-        keeping.stage(version, state, {"positions": log.positions.state()}, is_last=version == self._total)
+        if self._checkpoints is None:
+            self._try_again(self._folder)
+        if self._checkpoints is not None:
+            log = self._own.log
+            state = self._own.replica.state() | {"chain": log.chain}
+            self._checkpoints.stage(version, state, {"positions": log.positions.state()}, is_last)
+
+    def _try_again(self, folder: str) -> None:
+        with suppress(InputError):
+            self._checkpoints = Checkpoints(folder, self._every, self._keep, say)
 
     def confirmed(self, version: int) -> None:
         """Everybody has come to this version."""
@@ -67,7 +84,7 @@ class Keeping:
         """Wait until all is written that was asked for."""
         if self._checkpoints is not None:
             self._checkpoints.close()
-            self._checkpoints = None
+            self._checkpoints = self._folder = None
 
     def _resume(self, found: Checkpoint) -> None:
         state = dict(found.state)

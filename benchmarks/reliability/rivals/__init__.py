@@ -1,0 +1,1 @@
+"""The same death under tailcut and under torchft."""
