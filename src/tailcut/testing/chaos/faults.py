@@ -42,7 +42,7 @@ class Fault:
         number: in the plan.
         victim: a worker, or `ANYBODY`, or `CONTROLLER`.
         point: where it is struck.
-        deed: `kill`; `stop` for some seconds; `throttle` likewise; `fill` the disk of the run's folder likewise.
+        deed: `kill`; `stop` for some seconds; `throttle` likewise; `fill` the disk that the engine writes to likewise.
         left: segments of a ring that are still to come, at the point `segment`.
         delay: seconds between the point and the deed.
         seconds: that the deed lasts.
@@ -183,8 +183,8 @@ def _any(chances: random.Random, workers: int, pause: Seconds) -> Fault:
     victim = chances.randrange(workers)
     common: dict[str, Any] = {"calm": False, "pause": pause * chances.uniform(0.3, 1.7), "gap": 0}
     kind = chances.choices(
-        ("kill", "kill outside", "stop", "throttle", "controller", "both", "two", "copy", "change"),
-        (20, 10, 30, 15, 8, 4, 4, 5, 4),
+        ("kill", "kill outside", "stop", "throttle", "controller", "both", "two", "copy", "change", "fill"),
+        (20, 10, 28, 15, 8, 4, 4, 5, 4, 2),
     )[0]
     match kind:
         case "kill":
@@ -205,6 +205,8 @@ def _any(chances: random.Random, workers: int, pause: Seconds) -> Fault:
         case "two":
             other = (victim + chances.randrange(1, workers)) % workers
             return Fault(0, victim, "segment", left=2, also=(other,), phase=kind, **common)
+        case "fill":
+            return Fault(0, CONTROLLER, deed=kind, seconds=chances.uniform(0.5, 3.0), phase=kind, **common)
         case "copy":
             point = chances.choice(("offering", "copying"))
             return Fault(0, ANYBODY, point, delay=chances.uniform(0.0, 0.01), phase=kind, **common)

@@ -11,7 +11,7 @@ from typing import final
 from tailcut.testing.chaos.faults import Fault, Plan
 from tailcut.types import Seconds
 
-_PARTS = ("journals", "pids", "armed", "struck")
+_PARTS = ("journals", "pids", "armed", "struck", "disk")
 
 
 @final
@@ -37,14 +37,14 @@ class Folder:
         return self.root / "said.txt"
 
     @property
-    def run(self) -> Path:
-        """What the controller keeps."""
-        return self.root / "run"
+    def disk(self) -> Path:
+        """Where the engine writes: the controller's journal, and checkpoints."""
+        return self.root / "disk"
 
     @property
     def kept(self) -> Path:
         """Checkpoints."""
-        return self.root / "kept"
+        return self.disk / "kept"
 
     def prepare(self, plan: Plan) -> None:
         """Make it."""

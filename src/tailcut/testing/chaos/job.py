@@ -17,7 +17,8 @@ FOLDER/pids/3               of the process, also `controller`
 FOLDER/armed/7              fault 7 may strike, at the version in it or later
 FOLDER/struck/7             it has, once in a run
 FOLDER/end                  the version at which to leave
-FOLDER/run, FOLDER/kept     the controller's own journal, and checkpoints, where the plan asks for them
+FOLDER/disk/run             the controller's own journal, where the plan asks for it
+FOLDER/disk/kept            checkpoints, likewise
 """
 
 from __future__ import annotations
@@ -236,8 +237,8 @@ def train(
         rate="fixed",
         total=plan["total"],
         max_wait=plan["max_wait"],
-        journal=folder / "run" if plan["journal"] else None,
-        checkpoints=folder / "kept" if plan["checkpoint_every"] else None,
+        journal=folder / "disk" / "run" if plan["journal"] else None,
+        checkpoints=folder / "disk" / "kept" if plan["checkpoint_every"] else None,
         checkpoint_every=plan["checkpoint_every"] or 1,
     )
     journal.note("begun", version=opt.version, digest=net.digest)

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
 from tailcut.testing.chaos.bugs import planted
 from tailcut.testing.chaos.checker import Verdict, check
+from tailcut.testing.chaos.disk import small_disk
 from tailcut.testing.chaos.faults import Plan
 from tailcut.testing.chaos.folder import Folder
 from tailcut.testing.chaos.processes import Use, controller_of, end, family, is_alive, use_of
@@ -79,7 +80,8 @@ def carry_out(
     """Run a plan in a folder that is not there yet, for so many seconds at most."""
     folder = Folder(root)
     folder.prepare(plan)
-    with launched(plan, folder) as (launcher, known):
+    fills = any(fault.deed == "fill" for fault in plan.faults)
+    with small_disk(folder.disk) if fills else nullcontext(), launched(plan, folder) as (launcher, known):
         return _seen_through(plan, folder, launcher, limit, known, tell)
 
 

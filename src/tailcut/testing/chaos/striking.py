@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
+from tailcut.testing.chaos.disk import empty, fill
 from tailcut.testing.chaos.faults import ANYBODY, CONTROLLER, OUTSIDE, SHARE, Fault, Plan
 from tailcut.testing.chaos.folder import Folder
 from tailcut.testing.chaos.processes import tell as send
@@ -59,6 +59,7 @@ class Striking:
         self.missed = 0
         self._folder, self._tell = folder, tell
         self._to_come = list(plan.faults)
+        self._least = min(3, plan.workers // 2)
         self._armed: dict[int, tuple[Fault, Seconds]] = {}
         self._lasting: list[_Lasting] = []
         self._last: Seconds | None = None
@@ -84,6 +85,10 @@ class Striking:
             self._empty()
         for fault, until in list(self._armed.values()):
             self._see_to(fault, until, view, now)
+        if not self._is_safe(view):
+            # Where all who have the state die, a run can only be resumed: that is not what is tested here.
+            self._hold(now)
+            return
         while self._to_come and self._is_due(self._to_come[0], view, now):
             fault, self._last = self._to_come.pop(0), now
             self._armed[fault.number] = fault, now + (fault.delay if fault.point == OUTSIDE else PATIENCE)
@@ -96,6 +101,21 @@ class Striking:
             send(each.pid, signal.SIGCONT)
         if self._filled is not None:
             self._empty()
+
+    def _is_safe(self, view: View) -> bool:
+        """Whether enough take part for some to be killed."""
+        return view.taking_part >= self._least
+
+    def _hold(self, now: Seconds) -> None:
+        """Put off what has not struck yet."""
+        for fault, _ in self._armed.values():
+            self._folder.disarm(fault)
+        self._to_come = [*(fault for fault, _ in self._armed.values() if self._waits(fault)), *self._to_come]
+        self._armed = {number: each for number, each in self._armed.items() if not self._waits(each[0])}
+        self._last = now
+
+    def _waits(self, fault: Fault) -> bool:
+        return not self._folder.has_struck(fault)
 
     def _is_due(self, fault: Fault, view: View, now: Seconds) -> bool:
         if not view.newest:
@@ -146,20 +166,13 @@ class Striking:
         return view.controller if whom == CONTROLLER else view.pids.get(whom)
 
     def _fill(self, fault: Fault, view: View, now: Seconds) -> None:
-        """Leave no byte on the disk of the run's own folder, which must be a small one of its own."""
-        room = os.statvfs(self._folder.run)
-        if room.f_blocks * room.f_frsize > 1 << 26:
-            self.missed += 1
-            return
+        """Leave no room where the engine writes."""
+        self._struck = now, view.newest
         self._folder.note_struck(fault, CONTROLLER, 0, view.newest, now)
+        self._tell(f"{now:.2f} {fault}")
         self._filled = now + fault.seconds
-        with (self._folder.run / "filler").open("wb", buffering=0) as file:
-            try:
-                while file.write(bytes(1 << 12)):
-                    pass
-            except OSError:
-                return
+        fill(self._folder.disk)
 
     def _empty(self) -> None:
         self._filled = None
-        (self._folder.run / "filler").unlink(missing_ok=True)
+        empty(self._folder.disk)

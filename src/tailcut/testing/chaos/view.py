@@ -70,10 +70,14 @@ class View:
         return {worker: last.version for worker, last in self._alive.items()}
 
     @property
+    def taking_part(self) -> int:
+        """How many workers are there and have the newest updates."""
+        return sum(each.version >= max(1, self.newest - BEHIND) for each in self._alive.values())
+
+    @property
     def is_calm(self) -> bool:
         """Whether everybody is there and takes part."""
-        here = [each for each in self._alive.values() if each.version >= max(1, self.newest - BEHIND)]
-        return self.controller is not None and len(here) == self._workers
+        return self.controller is not None and self.taking_part == self._workers
 
 
 @dataclass(slots=True)
