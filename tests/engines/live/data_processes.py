@@ -28,9 +28,9 @@ class Here:
     store: Any
     group: Group
 
-    def another(self, name: str, timeout: float) -> Group:
+    def another(self, name: str, timeout: float, lazy: bool = False) -> Group:
         """A group of its own, to be spoilt."""
-        return mesh(PrefixStore(name, self.store), self.place, self.size, timeout, "127.0.0.1")
+        return mesh(PrefixStore(name, self.store), self.place, self.size, timeout, "127.0.0.1", lazy)
 
 
 @dataclass(frozen=True)

@@ -181,6 +181,25 @@ def one_stays_away(here: Here, accepted: tuple[int, ...], silent: bool) -> tuple
     return seconds, words, out
 
 
+def one_is_never_connected(here: Here) -> tuple[float, str]:
+    """Worker 3 is gone before anybody is connected to it: seconds until the reduction failed, and its words."""
+    group = here.another("lazily", 20.0, lazy=True)
+    here.store.set(f"lazily made {here.place}", "")
+    here.store.wait([f"lazily made {place}" for place in range(here.size)])
+    begun, words = monotonic(), ""
+    if here.place == 3:
+        del group
+        here.store.set("gone", "")
+        return 0.0, ""
+    here.store.wait(["gone"])
+    source = vector(here.place, 1000)
+    try:
+        reduce(group, here.place, (0, 1, 2, 3), source, torch.empty_like(source), 7, timeout=0.5, lazy=True)
+    except ReduceError as problem:
+        words = str(problem)
+    return monotonic() - begun, words
+
+
 # -- tests ----------------------------------------------------------------------------------------------------------
 
 
@@ -299,6 +318,12 @@ def test_who_stays_away_ends_the_reduction_and_the_rest_repeats_it(
         assert seconds < 5.0
         torch.testing.assert_close(again, plain)
     assert not silent or max(found[place][0] for place in rest) > 0.25
+
+
+def test_who_dies_before_it_is_connected_keeps_nobody_waiting(workers: Crew) -> None:
+    for seconds, words in workers.run(one_is_never_connected)[:3]:
+        assert "round 7 among workers at places [0, 1, 2, 3] did not end" in words
+        assert seconds < 10.0
 
 
 def test_impossible_calls_are_refused() -> None:

@@ -130,10 +130,10 @@ def _remember(log: Any) -> None:
 def _reduce_in_place(updating: Any) -> None:
     reduce = updating.reduce
 
-    def in_place(group: Any, me: int, accepted: Any, source: Any, out: Any, *more: Any) -> None:
+    def in_place(group: Any, me: int, accepted: Any, source: Any, out: Any, *more: Any, **named: Any) -> None:
         out.copy_(source)
         try:
-            reduce(group, me, accepted, source, out, *more)
+            reduce(group, me, accepted, source, out, *more, **named)
         except BaseException:
             source.copy_(out)
             raise
@@ -155,9 +155,11 @@ def _break_the_promise(updating: Any) -> None:
         now[:] = [close, self.log.chain]
         return make(self, close)
 
-    def saying_no(group: Any, me: int, accepted: Any, source: Any, out: Any, *more: Any) -> None:
+    def saying_no(
+        group: Any, me: int, accepted: Any, source: Any, out: Any, *more: Any, **named: Any
+    ) -> None:
         before = len(list(struck.iterdir()))
-        reduce(group, me, accepted, source, out, *more)
+        reduce(group, me, accepted, source, out, *more, **named)
         if len(list(struck.iterdir())) > before:
             held[:] = [made(now[0], out.clone(), now[1])]
             raise updating.ReduceError("It did not end.")

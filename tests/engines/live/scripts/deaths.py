@@ -31,10 +31,10 @@ def die_at(phase: str, version: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def reduce(*given: Any) -> None:
+def reduce(*given: Any, **named: Any) -> None:
     version = given[5]
     die_at("reducing", version)
-    reduces(*given)
+    reduces(*given, **named)
     if (worker, version) == (PRETENDS, UNDONE) and reduce.__dict__.setdefault("once", True):
         reduce.__dict__["once"] = False
         raise ReduceError("It did not end.")

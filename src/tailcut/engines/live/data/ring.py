@@ -18,6 +18,7 @@ from torch import Tensor
 from torch._C._distributed_c10d import Store
 
 from tailcut.engines.live import points
+from tailcut.engines.live.data.bounded import bounded
 from tailcut.errors import TailcutError
 from tailcut.types import Seconds
 
@@ -84,6 +85,7 @@ def reduce(
     tag: int,
     timeout: Seconds | None = None,
     native: bool | None = None,
+    lazy: bool = False,
 ) -> None:
     """Sum the accepted workers' `source` vectors into `out`. All of them must call it; the others must not.
 
@@ -100,6 +102,8 @@ def reduce(
         timeout: seconds that any single operation may be silent; None for what the group was made with.
         native: whether a reduction among all is left to Gloo's own all-reduce; the same everywhere. By default it
             is for short vectors, where the ring's many messages cost more than they save.
+        lazy: whether the group connects lazily. Gloo may wait for ever for a connection to who is dead, so the ring
+            is used, and making its two connections may take no longer than `timeout`.
     """
     _check(group, me, accepted, source, out)
     if len(accepted) == 1:
@@ -108,11 +112,11 @@ def reduce(
     problem = ""
     try:
         if native is None:
-            native = len(source) < RING_FROM
+            native = len(source) < RING_FROM and not lazy
         if native and len(accepted) == group.size():
             _native(group, source, out, timeout)
         else:
-            _Ring(group, accepted, accepted.index(me), tag % _TAGS, timeout).reduce(source, out)
+            _Ring(group, accepted, accepted.index(me), tag % _TAGS, timeout, lazy).reduce(source, out)
     except RuntimeError as failed:
         problem = str(failed).splitlines()[0]
     if problem:
@@ -157,6 +161,7 @@ class _Ring:
     place: int
     tag: int
     timeout: Seconds | None
+    lazy: bool
 
     def reduce(self, source: Tensor, out: Tensor) -> None:
         n = len(self.accepted)
@@ -165,10 +170,18 @@ class _Ring:
         order = [(self.place - 1 - step) % n for step in range(n - 1)]
         adding = [pair for chunk in order for pair in zip(sums[chunk], ours[chunk], strict=True)]
         handed = [part for chunk in order[:-1] for part in sums[chunk]]
-        # All receives are posted before they are due: a send to somebody not yet ready costs a round trip more.
-        receives = [self._receive(part) for part, _ in adding]
-        gathers = [self._receive(part) for part in came]
-        sends = [self._send(part) for part in first]
+        receives, gathers, sends = list[Work | None](), list[Work | None](), list[Work | None]()
+
+        def post() -> None:
+            # All receives are posted before they are due: a send to somebody not yet ready costs a round trip more.
+            receives.extend(self._receive(part) for part, _ in adding)
+            gathers.extend(self._receive(part) for part in came)
+            sends.extend(self._send(part) for part in first)
+
+        if self.lazy and self.timeout is not None:
+            bounded(post, self.timeout, "connecting to its neighbours")
+        else:
+            post()
         for receive, (part, own) in zip(receives, adding, strict=True):
             self._wait(receive)
             part.add_(own)

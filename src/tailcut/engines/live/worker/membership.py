@@ -60,6 +60,11 @@ class Membership:
         return self.new.term, self.new.epoch, self.worker, self._own.replica.version
 
     @property
+    def is_lazy(self) -> bool:
+        """Whether two members are connected only when they first need it: all but the first epoch wait for nobody."""
+        return self.new.epoch > 1
+
+    @property
     def is_first(self) -> bool:
         """Whether this worker does what one of all has to do."""
         return next((w for w in self.new.members if w not in self.new.joiners), None) == self.worker

@@ -62,7 +62,8 @@ class Updating:
         group, failed = members.group, True
         if group is not None:
             try:
-                reduce(group, me, places, self.flat.source, reduced, close.version, SILENCE)
+                what = (self.flat.source, reduced, close.version, SILENCE)
+                reduce(group, me, places, *what, lazy=members.is_lazy)
                 failed = False
             except ReduceError:
                 pass
