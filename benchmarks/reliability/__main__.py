@@ -1,13 +1,24 @@
 """Run the sections named, or all; one line per claim at the end, exit code 1 if any fails.
 
-python -m benchmarks.reliability [TIMES] [kills|several|controller|freeze|cut|all_killed|bugs|soak …]
+python -m benchmarks.reliability [TIMES] [kills|several|controller|freeze|cut|all_killed|join|bugs|soak|torchft_kill …]
 """
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks.reliability import all_killed, bugs, controller, cut, freeze, kills, several, soak
+from benchmarks.reliability import (
+    all_killed,
+    bugs,
+    controller,
+    cut,
+    freeze,
+    join,
+    kills,
+    several,
+    soak,
+    torchft_kill,
+)
 from benchmarks.sections import run
 
 SECTIONS = {
@@ -17,8 +28,10 @@ SECTIONS = {
     "freeze": freeze.main,
     "cut": cut.main,
     "all_killed": all_killed.main,
+    "join": join.main,
     "bugs": bugs.main,
     "soak": soak.main,
+    "torchft_kill": torchft_kill.main,
 }
 TIMES = 20
 """Faults of each kind."""
