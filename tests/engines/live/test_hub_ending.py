@@ -6,7 +6,7 @@ from hub_scripts import FREE, applied, arrived, bye, close, go, hello, hub
 
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.controller.orders import SENDER
-from tailcut.engines.live.messages import Over, Refused
+from tailcut.engines.live.messages import New, Over, Refused
 from tailcut.events import Settle
 from tailcut.forecast import NoForecast
 from tailcut.policy import Policy
@@ -183,3 +183,20 @@ def test_nobody_takes_the_place_of_one_who_left() -> None:
     assert who == SENDER
     assert message == Refused(1, 1, "Worker 1 cannot join: the run is under way. Start all workers together.")
     assert it.handle(hello(1), 2.0) == [], "nor does it come back itself"
+
+
+def test_a_last_version_that_is_gone_with_who_had_it_is_made_again() -> None:
+    it = hub(Backup(c=1), total=1)
+    it.handle(arrived(0), 1.0)
+    it.handle(applied(0, 1), 1.1)
+    it.handle(bye(0, 1), 1.2)
+    answers = it.lost(0, 1.3)
+    assert {(message.epoch, message.base) for _, message in answers if isinstance(message, New)} == {(2, 0)}
+    assert it.version == 0
+
+
+def test_who_has_left_and_is_not_needed_may_end() -> None:
+    it = hub(Backup(c=1))
+    it.handle(bye(0), 1.0)
+    assert it.lost(0, 1.1) == []
+    assert it.epoch == 1

@@ -72,7 +72,6 @@ def check(folder: Path) -> Verdict:
 
 def _all(found: Sequence[Life], course: Course) -> Iterator[str]:
     for life in found:
-        yield from _well_kept(life)
         for piece in stretches(life):
             yield from _in_order(piece)
             yield from _agrees(piece, course)
@@ -82,6 +81,8 @@ def _all(found: Sequence[Life], course: Course) -> Iterator[str]:
     yield from _submitted(found, course)
     yield from _at_the_end(found, course)
     yield from _published(found, course)
+    for life in found:
+        yield from _well_kept(life)
 
 
 def _well_kept(life: Life) -> Iterator[str]:

@@ -11,6 +11,10 @@ from typing import Any, final
 from tailcut.testing.chaos.journals import Life
 
 
+STILL = 10.0
+"""Seconds that a worker may be stopped."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Struck:
@@ -75,7 +79,16 @@ def strikes(folder: Path) -> list[Struck]:
 def recoveries(lives: Sequence[Life], struck: Sequence[Struck]) -> list[Recovery]:
     """What each fault cost."""
     adopted = set(mixed_completions(lives))
-    return [_recovery(lives, each, adopted) for each in struck]
+    return [_recovery(lives, each, _still(struck, each), adopted) for each in struck]
+
+
+def _still(struck: Sequence[Struck], one: Struck) -> set[int]:
+    """Who stands still about the time of a fault, by another one: it cannot go on, whatever the others do."""
+    return {
+        other.worker
+        for other in struck
+        if other is not one and other.deed != "kill" and abs(other.at - one.at) < STILL
+    }
 
 
 def mixed_completions(lives: Sequence[Life]) -> Iterator[int]:
@@ -98,13 +111,13 @@ def mixed_completions(lives: Sequence[Life]) -> Iterator[int]:
                 stopped = -1
 
 
-def _recovery(lives: Sequence[Life], struck: Struck, adopted: set[int]) -> Recovery:
+def _recovery(lives: Sequence[Life], struck: Struck, still: set[int], adopted: set[int]) -> Recovery:
     newest = max((line.version for life in lives for line in life.applied if line.at <= struck.at), default=0)
     victims = {struck.worker, *struck.also}
     others = [
         life
         for life in lives
-        if life.worker not in victims and life.applied and life.applied[0].at <= struck.at < life.last
+        if life.worker not in victims | still and life.applied and life.applied[0].at <= struck.at < life.last
     ]
     times = [_first(life, struck.at, newest + 2) for life in others]
     # One that is struck itself before it goes on says nothing about this fault.

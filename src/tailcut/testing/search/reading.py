@@ -72,7 +72,7 @@ def _enters(me: Worker, number: int, new: New, logs: Logs) -> Worker:
     if number in new.joiners:
         return me._replace(phase=Phase.COPIES, gradient=Gradient.NONE)
     if not me.built:
-        return me._replace(phase=Phase.COMPUTES, built=True)
+        return me._replace(phase=Phase.COMPUTES, built=True, stands=epoch_of(me))
     version = logs.length(me.log)
     if version > new.base:
         why = f"Worker {number} has version {version}, but epoch {new.epoch} begins at version {new.base}."
@@ -84,6 +84,7 @@ def _enters(me: Worker, number: int, new: New, logs: Logs) -> Worker:
 
 def _goes_on(me: Worker, number: int, logs: Logs) -> Worker:
     """It is where its epoch begins: it waits on with its gradient, or computes one."""
+    me = me._replace(stands=epoch_of(me))
     if me.gradient is Gradient.NONE:
         return me._replace(phase=Phase.COMPUTES)
     return hands_in(me._replace(phase=Phase.WAITS), number, logs)

@@ -63,6 +63,7 @@ class Worker(NamedTuple):
         process: how often its process was started again.
         built: whether it has been in an epoch with a state; until then it is not in its loop.
         new: the epoch that it is in; None for none yet.
+        stands: term and epoch of the last one whose beginning it had.
         log: updates that it has applied, as `Logs` numbers them.
         since: version from which on it keeps updates for others.
         gradient: that it has brought.
@@ -77,6 +78,7 @@ class Worker(NamedTuple):
     process: int = 0
     built: bool = False
     new: New | None = None
+    stands: tuple[int, int] = (1, 0)
     log: int = EMPTY
     since: int = 0
     gradient: Gradient = Gradient.NONE
@@ -126,7 +128,7 @@ def gone(me: Worker, kept: int | None = None) -> Worker:
 def greets(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
     """It says Hello, for the first time or again, with what it has."""
     me = me._replace(phase=Phase.GREETS, goal=NOWHERE, inside=None, renewed=False)
-    term, epoch = epoch_of(me)
+    term, epoch = me.stands
     where, version = address(number, me.process), logs.length(me.log)
     hello = Hello(
         term,
@@ -172,6 +174,7 @@ def pulls(me: Worker, number: int, log: int, logs: Logs) -> Worker:
     me = me._replace(log=log, gradient=Gradient.NONE)
     if logs.length(log) < me.goal:
         return me
+    me = me._replace(stands=epoch_of(me))
     if me.phase is Phase.LEAVES:
         return leaves(me, number, logs)
     return me._replace(phase=Phase.COMPUTES, goal=NOWHERE)
@@ -179,7 +182,7 @@ def pulls(me: Worker, number: int, log: int, logs: Logs) -> Worker:
 
 def copies(me: Worker, number: int, log: int, logs: Logs) -> Worker:
     """It has the state of another, but not the updates that led to it."""
-    me = me._replace(phase=Phase.COMPUTES, built=True, log=log, since=logs.length(log))
+    me = me._replace(phase=Phase.COMPUTES, built=True, stands=epoch_of(me), log=log, since=logs.length(log))
     return says(me, Applied(*here(me, number, logs), chain(log)))
 
 

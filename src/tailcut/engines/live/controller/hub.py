@@ -170,16 +170,20 @@ class Hub:
     def lost(self, worker: WorkerId, now: Seconds) -> Answers:
         """The process of a worker has ended, without a word; the others go on."""
         now = self._clock(now)
-        if self.why is not None or worker not in self.places.there:
+        if self.why is not None or worker not in self.places or self.places[worker].free:
             return []
         if self.epoch == 0:
             self._entrance.lose(worker)
             return []
-        reduced = worker in self.places.reducing
+        was_there, reduced = worker in self.places.there, worker in self.places.reducing
         self.places.lose(worker)
         if not self.places.there:
             self._course.leave_nobody()
-        answers = [] if self._orders.ended else self._epochs.end(now, is_broken=reduced)
+        elif self._orders.ended and self.places.best < self.version:
+            # The last version is gone with it, and is made again.
+            self._orders.ended, was_there = False, True
+        is_over = self._orders.ended or not was_there
+        answers = [] if is_over else self._epochs.end(now, is_broken=reduced)
         return self._freed(self._sound(answers))
 
     def tick(self, now: Seconds) -> Answers:

@@ -197,6 +197,11 @@ class Places:
         return min((self._all[worker].has for worker in self._there), default=0)
 
     @property
+    def best(self) -> int:
+        """The newest version of anybody who is there, or has left but still gives it to others."""
+        return max((place.has for place in self._all.values() if not place.lost), default=NOTHING)
+
+    @property
     def reducing(self) -> list[WorkerId]:
         """Who is in a reduction that it has not reported."""
         return [worker for worker in self._there if self._all[worker].doing is Doing.REDUCES]

@@ -231,7 +231,8 @@ class Member:
     def _goes_on(self, new: New) -> bool:
         """Enter a new epoch; whether this worker goes on waiting in it."""
         is_other = new.term != self._membership.new.term
-        self._closed, self._limit = {}, None
+        # The last version may have been lost with whoever had it: then the run goes on.
+        self._closed, self._limit, self.over = {}, None, False
         if self.worker in new.joiners:
             # What it has is of no use any more: it gets the state of the others.
             self._brought = None
@@ -244,6 +245,7 @@ class Member:
         if self.version < new.base:
             # It is over already.
             return True
+        self._membership.settle()
         self._hand_in()
         return self._brought is not None
 

@@ -53,6 +53,8 @@ class Membership:
         self._puller, self._mesh, self._offer, self._max_wait = puller, mesh, offer, max_wait
         self._addresses: dict[WorkerId, str] = {}
         self.new = New(hello.term, hello.epoch, (), (), hello.version, hello.worker)
+        # Term and epoch of the last one whose beginning this worker had: what its log is worth to a new controller.
+        self._stands = (hello.term, hello.epoch)
 
     @property
     def here(self) -> tuple[int, int, int, int]:
@@ -123,7 +125,15 @@ class Membership:
         self._offer(new.base, state_to_offer(self._own) if offers else None)
         if offers:
             at("offering", new.base)
-        return self.worker not in new.joiners or self._copied()
+        if self.worker in new.joiners:
+            return self._copied()
+        self.settle()
+        return True
+
+    def settle(self) -> None:
+        """This worker may have come to where its epoch begins."""
+        if self._own.replica.version >= self.new.base:
+            self._stands = (self.new.term, self.new.epoch)
 
     def stopped(self) -> None:
         """Answer that nothing of this epoch completes any more here."""
@@ -142,7 +152,8 @@ class Membership:
 
     def _say_hello(self) -> None:
         version, chain = self._own.replica.version, self._own.log.chain
-        told = {"term": self.new.term, "epoch": self.new.epoch, "version": version, "chain": chain}
+        term, epoch = self._stands
+        told = {"term": term, "epoch": epoch, "version": version, "chain": chain}
         self._link.send(msgspec.structs.replace(self._hello, **told))
 
     def _break_off(self) -> None:
@@ -157,5 +168,6 @@ class Membership:
         if not copy_state(self._own, new, self._puller, holder, self._max_wait, lambda: self.is_called):
             return False
         at("copied", new.base)
+        self._stands = (new.term, new.epoch)
         self._link.send(Applied(*self.here, self._own.log.chain))
         return True
