@@ -10,7 +10,6 @@ from typing import Any, final
 
 from tailcut.testing.chaos.journals import Life
 
-
 STILL = 10.0
 """Seconds that a worker may be stopped."""
 

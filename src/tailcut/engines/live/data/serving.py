@@ -15,7 +15,7 @@ from typing import final
 import zmq
 
 # Now, not at the first answer: what pyzmq does when Python ends comes after what was registered later, as sessions do.
-import zmq.utils.garbage  # noqa: F401
+import zmq.utils.garbage
 
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.keys import Key, secured_server
