@@ -16,7 +16,7 @@ from tailcut.testing.chaos.faults import Plan
 from tailcut.testing.chaos.folder import Folder
 from tailcut.testing.chaos.journals import Life, lives
 from tailcut.testing.chaos.network import ADDRESSES, Cable
-from tailcut.testing.chaos.processes import controller_of, end, family
+from tailcut.testing.chaos.processes import Process, controller_of, end, family
 from tailcut.testing.chaos.run import JOB, LEAVE_IN, LOOK
 from tailcut.testing.chaos.view import View
 from tailcut.types import Seconds
@@ -73,7 +73,7 @@ def cut_run(plan: Plan, root: Path, away: int, seconds: Seconds, limit: Seconds)
             until = time.monotonic() + limit
             times, why = _seen_through(plan, folder, running, cable, seconds, until)
         finally:
-            end([pid for process in running for pid in family(process.pid)])
+            end([each for process in running for each in _family(process)])
             codes = [process.wait() for process in running]
     return _judged(folder, plan, away, times, [why, *_failed(codes)] if why else _failed(codes))
 
@@ -97,7 +97,8 @@ def _seen_through(
 
     def wait(done: Callable[[], bool]) -> bool:
         while time.monotonic() < until and any(process.poll() is None for process in running):
-            view.look(time.monotonic(), controller_of(running[0].pid, view.controller))
+            known = {each for process in running for each in _family(process)}
+            view.look(time.monotonic(), controller_of(running[0].pid, view.controller), known)
             if done():
                 return True
             time.sleep(LOOK)
@@ -121,6 +122,10 @@ def _seen_through(
     if not wait(lambda: all(process.poll() is not None for process in running)):
         return times, f"The run did not end; it is at version {view.newest}."
     return times, ""
+
+
+def _family(process: subprocess.Popen[bytes]) -> list[Process]:
+    return family(process.pid) if process.returncode is None else []
 
 
 def _failed(codes: list[int]) -> list[str]:

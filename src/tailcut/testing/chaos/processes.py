@@ -25,12 +25,12 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def family(pid: int) -> list[int]:
+def family(pid: int) -> list[Process]:
     """A process and all below it."""
     found = [pid]
     for each in found:
         found += children(each)
-    return found
+    return [Process.now(each) for each in found]
 
 
 def words(pid: int) -> list[str]:
@@ -71,19 +71,40 @@ def is_alive(pid: int) -> bool:
 
 
 def _state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return "X"
+    return (_stat(pid) or ["X"])[0]
 
 
-def tell(pid: int, what: signal.Signals) -> bool:
-    """Send a signal; whether the process was there."""
+def _stat(pid: int) -> list[str]:
+    """What /proc tells of a process after its name; empty where it is gone."""
     try:
-        os.kill(pid, what)
-    except ProcessLookupError:
-        return False
-    return True
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process, told from any that gets its number later by when it began."""
+
+    pid: int
+    began: str
+
+    @classmethod
+    def now(cls, pid: int) -> Process:
+        """The one that has this number."""
+        return cls(pid, (_stat(pid) or [""] * 20)[19])
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs, or is stopped."""
+        return is_alive(self.pid) and Process.now(self.pid) == self
+
+    def tell(self, what: signal.Signals) -> None:
+        """Send it a signal, if it is there."""
+        if self.is_alive:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, what)
 
 
 @final
@@ -104,12 +125,12 @@ def use_of(pid: int) -> Use | None:
         return None
 
 
-def end(pids: Iterable[int], patience: Seconds = 10.0) -> list[int]:
+def end(processes: Iterable[Process], patience: Seconds = 10.0) -> list[Process]:
     """Kill processes, one by one, and wait until they are gone; who is not."""
-    pids = list(pids)
-    for pid in pids:
-        tell(pid, signal.SIGKILL)
+    alive = [process for process in processes if process.is_alive]
+    for process in alive:
+        process.tell(signal.SIGKILL)
     until = time.monotonic() + patience
-    while any(map(is_alive, pids)) and time.monotonic() < until:
+    while any(process.is_alive for process in alive) and time.monotonic() < until:
         time.sleep(0.02)
-    return [pid for pid in pids if is_alive(pid)]
+    return [process for process in alive if process.is_alive]

@@ -15,7 +15,7 @@ from tailcut.testing.chaos.checker import check
 from tailcut.testing.chaos.faults import Plan
 from tailcut.testing.chaos.folder import Folder
 from tailcut.testing.chaos.journals import lives
-from tailcut.testing.chaos.processes import controller_of, family
+from tailcut.testing.chaos.processes import Process, controller_of, family
 from tailcut.testing.chaos.run import LOOK, launched
 from tailcut.testing.chaos.view import View
 from tailcut.types import Seconds
@@ -90,7 +90,7 @@ def _one(
     plan: Plan,
     folder: Folder,
     launcher: subprocess.Popen[bytes],
-    known: set[int],
+    known: set[Process],
     until: tuple[int, Seconds] | None,
     limit: Seconds,
 ) -> tuple[str, int]:
@@ -99,8 +99,9 @@ def _one(
 
     def wait(done: Callable[[], bool]) -> bool:
         while time.monotonic() < began + limit and launcher.poll() is None and not done():
-            known.update(family(launcher.pid))
-            view.look(time.monotonic(), controller_of(launcher.pid, view.controller))
+            here = family(launcher.pid)
+            known.update(here)
+            view.look(time.monotonic(), controller_of(launcher.pid, view.controller), here)
             time.sleep(LOOK)
         return done()
 
@@ -114,7 +115,7 @@ def _one(
     if not wait(lambda: view.updates >= updates):
         return f"A start did not come to {updates} updates in {limit:g} s.", view.newest
     time.sleep(delay)
-    view.look(time.monotonic(), None)
+    view.look(time.monotonic(), None, family(launcher.pid))
     return "", view.newest
 
 

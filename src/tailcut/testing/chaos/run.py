@@ -17,7 +17,7 @@ from tailcut.testing.chaos.checker import Verdict, check
 from tailcut.testing.chaos.disk import small_disk
 from tailcut.testing.chaos.faults import Plan
 from tailcut.testing.chaos.folder import Folder
-from tailcut.testing.chaos.processes import Use, controller_of, end, family, is_alive, use_of
+from tailcut.testing.chaos.processes import Process, Use, controller_of, end, family, use_of
 from tailcut.testing.chaos.striking import Striking
 from tailcut.testing.chaos.view import View
 from tailcut.types import Seconds
@@ -86,7 +86,7 @@ def carry_out(
 
 
 @contextmanager
-def launched(plan: Plan, folder: Folder) -> Iterator[tuple[subprocess.Popen[bytes], set[int]]]:
+def launched(plan: Plan, folder: Folder) -> Iterator[tuple[subprocess.Popen[bytes], set[Process]]]:
     """The launcher of a run, and all processes that are known to belong to it: none of them lives longer than this."""
     with folder.said.open("ab") as said:
         launcher = subprocess.Popen(
@@ -97,12 +97,18 @@ def launched(plan: Plan, folder: Folder) -> Iterator[tuple[subprocess.Popen[byte
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        known = {launcher.pid}
+        known = {Process.now(launcher.pid)}
         try:
             yield launcher, known
         finally:
-            end([*known, *family(launcher.pid)])
+            known.update(_family(launcher))
+            end(known)
             launcher.wait()
+
+
+def _family(launcher: subprocess.Popen[bytes]) -> list[Process]:
+    """A launcher that was not waited for yet, and all below it."""
+    return family(launcher.pid) if launcher.returncode is None else []
 
 
 def _command(plan: Plan, root: Path) -> list[str]:
@@ -121,7 +127,7 @@ def _seen_through(
     folder: Folder,
     launcher: subprocess.Popen[bytes],
     limit: Seconds,
-    known: set[int],
+    known: set[Process],
     tell: Callable[[str], None],
 ) -> Ended:
     began = time.monotonic()
@@ -131,8 +137,9 @@ def _seen_through(
     announced, why = False, ""
     while launcher.poll() is None:
         now = time.monotonic()
-        known.update(family(launcher.pid))
-        view.look(now, controller_of(launcher.pid, view.controller))
+        here = _family(launcher)
+        known.update(here)
+        view.look(now, controller_of(launcher.pid, view.controller), here)
         striking.look(view, now)
         if view.is_calm:
             _note_uses(uses, view, launcher.pid, now - began)
@@ -147,7 +154,7 @@ def _seen_through(
     seconds = time.monotonic() - began
     striking.close()
     time.sleep(0.0 if why else 0.5)
-    left = [pid for pid in known if pid != launcher.pid and is_alive(pid)]
+    left = [process for process in known if process.pid != launcher.pid and process.is_alive]
     code = launcher.poll()
     return Ended(folder, code, why, seconds, striking.missed, 0 if why else len(left), uses)
 

@@ -10,7 +10,7 @@ from typing import final
 from tailcut.testing.chaos.disk import empty, fill
 from tailcut.testing.chaos.faults import ANYBODY, CONTROLLER, OUTSIDE, SHARE, Fault, Plan
 from tailcut.testing.chaos.folder import Folder
-from tailcut.testing.chaos.processes import tell as send
+from tailcut.testing.chaos.processes import Process
 from tailcut.testing.chaos.view import View
 from tailcut.types import Seconds
 
@@ -26,7 +26,7 @@ BEAT: Seconds = 0.1
 class _Lasting:
     """Something done to a process that ends: it is stopped, or throttled."""
 
-    pid: int
+    process: Process
     since: Seconds
     until: Seconds
     throttles: bool
@@ -34,11 +34,11 @@ class _Lasting:
     def see_to(self, now: Seconds) -> bool:
         """Stop it and let it go; whether it is over."""
         if now >= self.until:
-            send(self.pid, signal.SIGCONT)
+            self.process.tell(signal.SIGCONT)
             return True
         if self.throttles:
             runs = (now - self.since) % BEAT < SHARE * BEAT
-            send(self.pid, signal.SIGCONT if runs else signal.SIGSTOP)
+            self.process.tell(signal.SIGCONT if runs else signal.SIGSTOP)
         return False
 
 
@@ -98,7 +98,7 @@ class Striking:
     def close(self) -> None:
         """Let everything go that is stopped."""
         for each in self._lasting:
-            send(each.pid, signal.SIGCONT)
+            each.process.tell(signal.SIGCONT)
         if self._filled is not None:
             self._empty()
 
@@ -134,8 +134,8 @@ class Striking:
             self._struck = now, view.newest
             self._tell(f"{now:.2f} {fault}")
             if fault.deed == "stop":
-                pid = self._folder.struck_by(fault)
-                self._lasting.append(_Lasting(pid, now, now + fault.seconds, throttles=False))
+                stopped = Process.now(self._folder.struck_by(fault))
+                self._lasting.append(_Lasting(stopped, now, now + fault.seconds, throttles=False))
         elif now >= until:
             del self._armed[fault.number]
             self._folder.disarm(fault)
@@ -157,10 +157,11 @@ class Striking:
         if fault.deed == "kill":
             for each in [pid, *(self._other(also, view) for also in fault.also)]:
                 if each is not None:
-                    send(each, signal.SIGKILL)
+                    Process.now(each).tell(signal.SIGKILL)
             return
-        send(pid, signal.SIGSTOP)
-        self._lasting.append(_Lasting(pid, now, now + fault.seconds, fault.deed == "throttle"))
+        process = Process.now(pid)
+        process.tell(signal.SIGSTOP)
+        self._lasting.append(_Lasting(process, now, now + fault.seconds, fault.deed == "throttle"))
 
     def _other(self, whom: int, view: View) -> int | None:
         return view.controller if whom == CONTROLLER else view.pids.get(whom)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
 from tailcut.testing.chaos.folder import Folder
 from tailcut.testing.chaos.journals import Line, Tail
-from tailcut.testing.chaos.processes import is_alive
+from tailcut.testing.chaos.processes import Process
 from tailcut.types import Seconds, WorkerId
 
 BEHIND = 4
@@ -36,19 +37,30 @@ class View:
         self._last: dict[WorkerId, _Last] = {}
         self._alive: dict[WorkerId, _Last] = {}
 
-    def look(self, now: Seconds, controller: int | None) -> None:
-        """See what is new."""
+    def look(self, now: Seconds, controller: int | None, here: Iterable[Process]) -> None:
+        """See what is new.
+
+        Args:
+            now: the clock's seconds.
+            controller: its process.
+            here: processes of the run that are there.
+        """
         if controller is not None and controller != self.controller:
             self._folder.note_controller(controller)
         self.controller = controller
         for (worker, life), lines in self._tail.look().items():
-            known = self._last.get(worker)
-            if known is None or life > known.life:
-                known = self._last[worker] = _Last(life, int(lines[0].more["pid"]))
-            if life == known.life:
-                known.version = max(known.version, *(_version(line) for line in lines))
-                known.updates += sum(line.what == "applied" for line in lines)
-        self._alive = {worker: last for worker, last in self._last.items() if is_alive(last.pid)}
+            last = self._last.get(worker)
+            if last is None or life > last.life:
+                last = self._last[worker] = _Last(life, int(lines[0].more["pid"]))
+            if life == last.life:
+                last.version = max(last.version, *(_version(line) for line in lines))
+                last.updates += sum(line.what == "applied" for line in lines)
+        ours = {process.pid: process for process in here}
+        self._alive = {
+            worker: last
+            for worker, last in self._last.items()
+            if last.pid in ours and ours[last.pid].is_alive
+        }
         newest = max((last.version for last in self._alive.values()), default=0)
         if newest > self.newest:
             self.newest, self.moved = newest, now
