@@ -23,12 +23,13 @@ KIND, VERSION = "tailcut-state", "1"
 MAKE = "save the state of a run of this policy again"
 
 
-def save_state(path: Path | str, state: PolicyState) -> None:
+def save_state(path: Path | str, state: PolicyState, lasting: bool = True) -> None:
     """Write a policy's state; a file of that name is replaced at once.
 
     Args:
         path: the file.
         state: as `Rounds.state` gives it.
+        lasting: whether to wait for the disk.
 
     Raises:
         InputError: the file cannot be written.
@@ -45,7 +46,7 @@ def save_state(path: Path | str, state: PolicyState) -> None:
     arrays: dict[str, Array] = {}
     structure = [_told(state.belief, "belief", arrays), _told(state.memory, "memory", arrays)]
     words = {"format": KIND, "version": VERSION, "structure": json.dumps(structure, allow_nan=False)}
-    write_tensors(Path(path), arrays, words)
+    write_tensors(Path(path), arrays, words, lasting)
 
 
 def load_state(path: Path | str, policy: Policy) -> PolicyState:

@@ -27,20 +27,23 @@ _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")
 """How pickles begin, and the archives that torch keeps them in."""
 
 
-def write_tensors(path: Path, arrays: Mapping[str, Array], words: Mapping[str, str]) -> None:
+def write_tensors(
+    path: Path, arrays: Mapping[str, Array], words: Mapping[str, str], lasting: bool = True
+) -> None:
     """Write arrays and words; a file of that name is replaced once the new one is whole.
 
     Args:
         path: the file to create or replace.
         arrays: any shapes; numbers or booleans.
         words: what the arrays are.
+        lasting: whether to wait for the disk, so that the file is whole after a power failure too.
 
     Raises:
         InputError: the file cannot be written there.
     """
     data = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, dict(words))
     try:
-        with replacing(path) as file:
+        with replacing(path, lasting) as file:
             file.write(data)
     except (OSError, ValueError) as problem:
         raise InputError(

@@ -52,7 +52,8 @@ class Learnt(Listener):
             return
         self._next, self._kept = now + EVERY, self._rounds
         try:
-            save_state(self._file, hub.learnt)
+            # Without waiting for the disk: workers wait for the controller.
+            save_state(self._file, hub.learnt, lasting=False)
         except (InputError, TypeError) as problem:
             self._say(f"What the policy has learnt is not kept: {problem}")
             self._next = float("inf")
