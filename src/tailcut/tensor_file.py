@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from tailcut.atomic import replacing
 from tailcut.errors import InputError
-from tailcut.traces.atomic import replacing
 
 Array = NDArray[Any]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import select
 import sys
 import time
@@ -65,18 +64,6 @@ def controller_command(
     except BaseException:
         told.give_up()
         raise
-
-
-@app.command("controller-standby", hidden=True)
-def standby_command() -> None:
-    """Have everything loaded, and be a controller once standard input says so."""
-    import tailcut.engines.live.controller.serve
-    import tailcut.engines.live.records.learnt
-    import tailcut.engines.live.records.start  # noqa: F401
-
-    asked = sys.stdin.readline()
-    if asked:
-        app(json.loads(asked), standalone_mode=False)
 
 
 def _serve(hub: Hub, address: str, max_wait: float, told: Listener, key: Key | None) -> None:

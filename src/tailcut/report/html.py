@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tailcut.atomic import replacing
 from tailcut.errors import InputError
 from tailcut.report.style import STYLE
 from tailcut.report.words import printable
-from tailcut.traces.atomic import replacing
 
 if TYPE_CHECKING:
     from tailcut.report.draw import Drawing

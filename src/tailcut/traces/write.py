@@ -9,9 +9,9 @@ from typing import IO
 
 import numpy as np
 
+from tailcut.atomic import replacing
 from tailcut.errors import TableError
 from tailcut.table import Table
-from tailcut.traces.atomic import replacing
 from tailcut.traces.checks import refuse_cells, refuse_names, refuse_shape, refuse_unobserved
 from tailcut.traces.csv_format import write_csv
 from tailcut.traces.dense import write_dense

@@ -19,11 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
+from tailcut.atomic import replacing
 from tailcut.engines.live.keys import with_key
 from tailcut.engines.live.supervise import Backoff
 from tailcut.engines.live.worker.controller_process import Child, ControllerProcess, waiting
 from tailcut.errors import InputError
-from tailcut.traces.atomic import replacing
 from tailcut.types import Seconds
 
 STORE, FOLDER = "TAILCUT_STORE", "TAILCUT_HOST_FOLDER"

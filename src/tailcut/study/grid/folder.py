@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tailcut.atomic import replacing
 from tailcut.errors import InputError
 from tailcut.study.grid.journal import read_journal
 from tailcut.study.grid.run import Result
 from tailcut.study.grid.setup import Place
-from tailcut.traces.atomic import replacing
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tailcut.atomic import replacing
 from tailcut.errors import InputError
-from tailcut.traces.atomic import replacing
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,8 @@ def controller_of(starter: int, known: int | None = None) -> int | None:
     """
     if known is not None and is_alive(known):
         return known
-    # One that stands by has the same program, but listens nowhere.
-    commands = (pid for pid in children(starter) if "tailcut.cli" in words(pid))
+    # One that stands by is of the same program, but listens nowhere.
+    commands = (pid for pid in children(starter) if {"tailcut.cli", "tailcut.standby"} & set(words(pid)))
     return next((pid for pid in commands if is_alive(pid) and _listens(pid)), None)
 
 

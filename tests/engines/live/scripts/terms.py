@@ -13,17 +13,12 @@ import torch
 from torch import nn
 
 import tailcut
+from tailcut.testing.chaos.processes import controller_of
 
 KILLS = (8, 20, 32)
 """Versions at which worker 1 kills the controller."""
 DIES_AT, TOTAL = 26, 400
 """The version at which worker 0 dies, once; and the last one. Until worker 0 is back they come slowly."""
-
-
-def controller(launcher: int) -> int:
-    """The first controller that the launcher has started and that lives; another may wait to take its place."""
-    children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
-    return min(int(one) for one in children if b"controller" in Path(f"/proc/{one}/cmdline").read_bytes())
 
 
 if __name__ == "__main__":
@@ -44,7 +39,9 @@ if __name__ == "__main__":
             os.kill(os.getpid(), signal.SIGKILL)
         if worker == 1 and kills and opt.version >= kills[0]:
             del kills[0]
-            os.kill(controller(os.getppid()), signal.SIGKILL)
+            controller = controller_of(os.getppid())
+            assert controller is not None
+            os.kill(controller, signal.SIGKILL)
         time.sleep(0.0 if (out / "back").exists() else 0.02)
         opt.zero_grad()
         generator = torch.Generator().manual_seed(100 * opt.version + opt.worker)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, final
 
+from tailcut.atomic import replacing
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.records.asked import Asked
 from tailcut.engines.live.records.files import RunFolder, reason
@@ -19,7 +20,6 @@ from tailcut.engines.live.records.tally import Tally
 from tailcut.errors import InputError
 from tailcut.events import Settle
 from tailcut.json_lines import line_of
-from tailcut.traces.atomic import replacing
 from tailcut.types import RoundRecord, Seconds
 
 EVERY: Seconds = 0.25

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import final
 
+from tailcut.atomic import replacing
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.records.files import RunFolder
 from tailcut.engines.live.records.listener import Listener
@@ -14,7 +15,6 @@ from tailcut.engines.live.records.rows import Rows
 from tailcut.engines.live.records.stragglers import report, straggler_facts
 from tailcut.engines.live.records.tally import Tally
 from tailcut.events import Settle
-from tailcut.traces.atomic import replacing
 from tailcut.types import RoundRecord, Seconds
 
 MOST_CELLS, MOST_ROUNDS = 4_000_000, 50_000

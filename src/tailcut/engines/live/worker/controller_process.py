@@ -23,11 +23,11 @@ Child: TypeAlias = "subprocess.Popen[str]"
 
 def waiting(environment: Mapping[str, str] | None = None) -> Child:
     """A process that has everything loaded and waits to be a controller. It ends with this one."""
-    return _process(["controller-standby"], environment)
+    return _process("tailcut.standby", [], environment)
 
 
-def _process(command: Sequence[str], environment: Mapping[str, str] | None) -> Child:
-    pipe, whole = subprocess.PIPE, [sys.executable, "-m", "tailcut.cli", *command]
+def _process(module: str, command: Sequence[str], environment: Mapping[str, str] | None) -> Child:
+    pipe, whole = subprocess.PIPE, [sys.executable, "-m", module, *command]
     return subprocess.Popen(whole, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
@@ -66,7 +66,7 @@ class ControllerProcess:
                 assert standby.stdin is not None
                 print(json.dumps(command), file=standby.stdin, flush=True)
         else:
-            self._child = _process(command, environment)
+            self._child = _process("tailcut.cli", command, environment)
         self._relay = Thread(target=self._pass_on, name="tailcut-controller", daemon=True)
         assert self._child.stdout is not None
         self.address = self._child.stdout.readline().strip()

@@ -1,0 +1,41 @@
+"""`python -m tailcut.standby`: has everything loaded, and is a controller once standard input says so.
+
+Loading takes most of a second of a core, in the midst of a training that needs them all. It is done by a thread of the
+lowest priority; who loads ends with that, so the controller that this process may become has the usual one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from contextlib import suppress
+
+LOWEST = 19
+
+
+def main() -> None:
+    """Load, wait, and serve; end with standard input."""
+    loading = threading.Thread(target=_load)
+    loading.start()
+    asked = sys.stdin.readline()
+    loading.join()
+    if asked:
+        from tailcut.cli import app
+
+        app(json.loads(asked), standalone_mode=False)
+
+
+def _load() -> None:
+    # Only Linux knows priorities of threads; elsewhere there is nothing to be done.
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
+    import tailcut.cli
+    import tailcut.engines.live.controller.serve
+    import tailcut.engines.live.records.learnt
+    import tailcut.engines.live.records.start  # noqa: F401
+
+
+if __name__ == "__main__":
+    main()
