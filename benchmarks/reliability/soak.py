@@ -16,18 +16,20 @@ from tailcut.testing.chaos.faults import Plan, at_random
 from tailcut.testing.chaos.processes import Use
 
 WORKERS, LEVEL = 8, 0.05
+SPARE = 1.1
+"""Faults that are planned for each that is asked for: some find nobody to strike."""
 
 
 def main(times: int) -> list[Claim]:
-    """Half a minute for each of them."""
-    return soak(times / 30.0, times, 1)
+    """Half a minute, and fifteen faults, for each of them."""
+    return soak(times / 2.0, 15 * times, 1)
 
 
 def soak(minutes: float, faults: int, seed: int) -> list[Claim]:
     """Run and judge."""
-    pause = 60.0 * minutes / faults
+    planned = round(SPARE * faults)
     plan = Plan(
-        at_random(faults, WORKERS, seed, pause),
+        at_random(planned, WORKERS, seed, 60.0 * minutes / planned),
         WORKERS,
         seed,
         "backup:share=0.75",
@@ -44,7 +46,7 @@ def soak(minutes: float, faults: int, seed: int) -> list[Claim]:
         Claim(
             f"≥ {faults} faults",
             f"{len(run.recoveries)} struck, {run.ended.missed} missed",
-            len(run.recoveries) >= 0.9 * faults,
+            len(run.recoveries) >= faults,
         ),
         *_level(run),
     ]
