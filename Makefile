@@ -44,7 +44,7 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
@@ -56,7 +56,7 @@ bench-forecast: $(READY)
 bench-live: $(READY) $(VENV)/rivals/torchft
 	$(BIN)/python -m benchmarks.live
 
-bench-reliability: $(READY)
+bench-reliability: $(READY) $(VENV)/rivals/torchft
 	$(BIN)/python -m benchmarks.reliability
 
 $(VENV)/rivals/torchft:

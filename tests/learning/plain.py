@@ -27,15 +27,20 @@ BATCH = 4
 class Plain(Task):
     """Points in the plane, two classes, a net of one hidden layer in double precision."""
 
-    def __init__(self, norm: bool = False, one_pass: bool = True, power: int = 1) -> None:
+    def __init__(self, norm: bool = False, one_pass: bool = True, power: int = 1, noise_of: str = "") -> None:
         rng = np.random.default_rng(0)
         self.inputs = torch.tensor(rng.standard_normal((200, 2)))
         self.labels = (self.inputs.prod(dim=1) > 0).long()
         self._norm, self._one_pass, self._power = norm, one_pass, power
+        self._noise_of = noise_of
 
     @property
     def target(self) -> Target:
         return Target("accuracy", 0.9, "least")
+
+    @property
+    def noise_of(self) -> str:
+        return self._noise_of
 
     def net(self, seed: int) -> torch.nn.Module:
         with torch.random.fork_rng():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.learning.plain import BATCH, Plain, Reference, closed, table_of, trainer_of
 
 from tailcut.acceptance import ASYNCHRONOUS
-from tailcut.errors import InputError
+from tailcut.errors import InputError, ParameterError
 from tailcut.learning.rates import Fixed, Linear, Noisy, SquareRoot
 from tailcut.learning.recipe import Recipe, rule_of
 from tailcut.learning.saving import arrays_of, restore
@@ -96,6 +96,21 @@ def test_stale_gradients_are_those_at_the_parameters_their_workers_had(make, one
         past.append(past[-1] - rate * total / len(update.accepted))
         torch.testing.assert_close(trainer.net.vector, past[-1], **NEAR)
     assert max(ages) >= 4
+
+
+def test_the_noise_can_be_that_of_some_parameters() -> None:
+    """Of which the mean gradient and its halves are looked at; what is learnt stays the same."""
+    [first, *_] = closed(table_of("demo8", 3), wait_all())
+    whole, some = (trainer_of(Recipe(0.1, Fixed()), 8, Plain(noise_of=prefix)) for prefix in ("", "2."))
+    before = some.net.vector.clone()
+    all_of_it, last = whole.update(first), some.update(first)
+    mean = (before - some.net.vector) / 0.1
+    assert last.big == pytest.approx(float(mean[24:].square().sum()))
+    assert all_of_it.big == pytest.approx(float(mean.square().sum()))
+    assert last.big < last.small < all_of_it.small
+    torch.testing.assert_close(whole.net.vector, some.net.vector, **NEAR)
+    with pytest.raises(ParameterError, match=r"begins with noise_of='policy'; the first is '0.weight'"):
+        trainer_of(Recipe(0.1, Fixed()), 8, Plain(noise_of="policy"))
 
 
 def test_a_net_with_batch_statistics_sees_each_worker_alone() -> None:

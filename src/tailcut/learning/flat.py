@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from tailcut.errors import ParameterError
 from tailcut.learning.tasks.base import Predict
 
 
@@ -59,6 +60,19 @@ class FlatNet:
             return out
 
         return predict
+
+    def part(self, vector: Tensor, prefix: str) -> Tensor:
+        """What belongs to parameters whose names begin so, of a vector of all; everything for an empty prefix."""
+        if not prefix:
+            return vector
+        named = zip(self._names, torch.split(vector, self._sizes), strict=True)
+        found = [part for name, part in named if name.startswith(prefix)]
+        if not found:
+            raise ParameterError(
+                f"No parameter has a name that begins with noise_of={prefix!r}; the first is {self._names[0]!r}. "
+                "Give '' for all."
+            )
+        return torch.cat(found)
 
     def put(self, vector: Tensor) -> None:
         """Take over parameters."""

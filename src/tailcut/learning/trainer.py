@@ -37,6 +37,7 @@ class Trainer:
         self, task: Task, recipe: Recipe, workers: int, batch: int, seed: int, keeps_work: bool = False
     ) -> None:
         self.net = FlatNet(task.net(seed))
+        self.net.part(self.net.vector, task.noise_of)
         self.updates = 0
         self.covered = 0.0
         self.noise = Noise()
@@ -186,13 +187,19 @@ class Trainer:
     def _measured(
         self, loss: float, samples: int, mean: Tensor, parts: Sequence[Part], rate: float
     ) -> Measured:
-        big = float(mean.square().sum())
+        big = self._squared(mean)
         if len(parts) < 2 or self._recipe.divide_by != "samples":
             return Measured(loss, samples, self._mini.size, big, big, float(samples), rate)
-        small = [float((part.total / part.samples).square().sum()) for part in parts]
+        small = [self._squared(part.total / part.samples) for part in parts]
         # Halves of unequal size: S enters with the mean of 1 / samples.
         inverse = sum(1.0 / part.samples for part in parts) / len(parts)
         return Measured(loss, samples, self._mini.size, big, sum(small) / len(small), 1.0 / inverse, rate)
+
+    def _squared(self, gradient: Tensor) -> float:
+        """Squared norm of what tells the noise; of all of it once that is not finite."""
+        told = self.net.part(gradient, self._task.noise_of)
+        whole = float(gradient.square().sum())
+        return whole if told is gradient or not math.isfinite(whole) else float(told.square().sum())
 
 
 def diverged(measured: Measured) -> bool:

@@ -200,24 +200,36 @@ def test_part_of_a_mini_batch_counts_by_its_samples(divides: bool) -> None:
         torch.testing.assert_close(mean, gradients(one)[name])
 
 
-def test_how_far_gradients_scatter_comes_out() -> None:
+def squared(net: nn.Module, prefix: str) -> float:
+    """Norm of the gradients of parameters whose names begin so."""
+    return sum(float(each.square().sum()) for name, each in gradients(net).items() if name.startswith(prefix))
+
+
+@pytest.mark.parametrize("prefix", ["", "first", "last.weight"])
+def test_how_far_gradients_scatter_comes_out(prefix: str) -> None:
     crew, samples = nets(3), [8, 5, 2]
-    flats = [FlatBuffer(net, scatter=True) for net in crew]
+    flats = [FlatBuffer(net, scatter=prefix) for net in crew]
     norms = []
     for seed, (net, flat, count) in enumerate(zip(crew, flats, samples, strict=True)):
         computed(net, seed, count)
-        norms.append(sum(float(each.square().sum()) for each in gradients(net).values()))
+        norms.append(squared(net, prefix))
         flat.pack(count)
     total = reduced(flats)
     found = flats[0].scatter_in(total, workers=3, samples=15)
     flats[0].unpack(total, 15)
-    big = sum(float(each.square().sum()) for each in gradients(crew[0]).values())
+    big = squared(crew[0], prefix)
     assert found is not None
+    assert big > 0
     assert found.samples == 15
     assert found.big == pytest.approx(big, rel=1e-5)
     assert found.small == pytest.approx(sum(norms) / 3, rel=1e-5)
     assert found.small_samples == pytest.approx(3 / (1 / 8 + 1 / 5 + 1 / 2), rel=1e-6)
     assert FlatBuffer(crew[0]).scatter_in(total, workers=3, samples=15) is None
+
+
+def test_noise_of_parameters_that_there_are_not_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"begins with noise_of='policy'; the first is '"):
+        FlatBuffer(nets(1)[0], scatter="policy")
 
 
 def test_constants_do_not_drift() -> None:

@@ -87,6 +87,15 @@ class Task(ABC):
         """Whether `losses` is a plain function of tensors, so that many nets can go through it at once."""
         return True
 
+    @property
+    def noise_of(self) -> str:
+        """What the names of those parameters begin with whose gradients tell how noisy the training is; empty for all.
+
+        Where a net learns several things side by side, such as what to do and what that is worth, the norms of one hide
+        the noise of the other.
+        """
+        return ""
+
     def work(self, worker: int, number: int, seed: int) -> float:
         """How long a mini-batch takes, as a multiple of the cluster's run time: 1 where length does not matter."""
         del worker, number, seed

@@ -92,6 +92,11 @@ class Cartpole(Task):
         """No: what is played depends on the parameters."""
         return False
 
+    @property
+    def noise_of(self) -> str:
+        """The policy: forecasts of the return are easy to improve, and any episode tells how."""
+        return "policy"
+
     def net(self, seed: int) -> nn.Module:
         """A policy and a forecast of the return."""
         return seeded(lambda: Actor(self.hidden), seed)

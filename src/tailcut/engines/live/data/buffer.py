@@ -27,7 +27,7 @@ from tailcut.engines.live.data.scaling import (
     spread,
     spread_together,
 )
-from tailcut.engines.live.data.scatter import SCATTER, scatter_in
+from tailcut.engines.live.data.scatter import SCATTER, Scattering
 from tailcut.engines.live.data.trailer import LENGTH, Closed, samples_in, trailer
 from tailcut.engines.live.messages import Scatter
 
@@ -71,7 +71,8 @@ class FlatBuffer:
 
     Args:
         module: the net. All workers' parameters and buffers must be equal from here on.
-        scatter: whether to add up what tells how far gradients scatter; the same everywhere.
+        scatter: add up what tells how far gradients scatter, of parameters whose names begin so, an empty text for all;
+            None for not. The same everywhere.
 
     Example:
         >>> from tailcut.engines.live.messages import Close
@@ -88,7 +89,7 @@ class FlatBuffer:
         tensor([[0.5000]])
     """
 
-    def __init__(self, module: nn.Module, scatter: bool = False) -> None:
+    def __init__(self, module: nn.Module, scatter: str | None = None) -> None:
         self._named, self._frozen = parameters(module)
         self._trained = [each for _, each in self._named]
         self._places = averaged(module)
@@ -113,7 +114,8 @@ class FlatBuffer:
             n: torch.empty_like(each) for n, each in enumerate(buffers) if not each.is_floating_point()
         }
         self._pool = Pool(self.layout.length, self.layout.dtype)
-        self._samples, self._scatter = 0, scatter
+        self._samples = 0
+        self._scattering = None if scatter is None else Scattering(self._named, scatter)
         self.rebase()
 
     @torch.no_grad()
@@ -140,8 +142,8 @@ class FlatBuffer:
         if self._places:
             changed.numpy()[:] = self._changes(buffers)
             buffers.mul_(samples)
-        if self._scatter:
-            scatter[0], scatter[1] = gradients.square().sum() / max(samples, 1) ** 2, 1.0 / max(samples, 1)
+        if self._scattering is not None:
+            scatter.copy_(self._scattering.own(gradients, max(samples, 1)))
         self._samples = samples
 
     def stamp(self, closed: Closed) -> None:
@@ -175,10 +177,10 @@ class FlatBuffer:
             workers: that are in it.
             samples: that are in it.
         """
-        if not self._scatter:
+        if self._scattering is None:
             return None
         gradients, _, _, _, scatter, _ = self.layout.split(reduced)
-        return scatter_in(gradients, scatter.tolist(), workers, samples)
+        return self._scattering.found(gradients, scatter.tolist(), workers, samples)
 
     @torch.no_grad()
     def unpack(self, reduced: Tensor, samples: int) -> None:

@@ -24,6 +24,7 @@ def train_with_policy(
         net,
         arm.policy,
         rate=job.rule,
+        noise_of=work.task.noise_of,
         after_update=watch.after_update,
         total=job.updates,
         late="abandon" if arm.until_closed else "finish",

@@ -38,6 +38,8 @@ class Optimizer(torch.optim.Optimizer):
         policy: name of the policy that decides when to close, as `tailcut policies` lists them.
         rate: learning-rate rule: `fixed`, `linear` or `sqrt` in the accepted share, or `gain`, by the noise scale of
             the gradients: the rule that goes with policies that have `objective=gain`.
+        noise_of: where the rate is `gain`: what the names of those parameters begin with whose gradients tell the noise
+            scale; by default all. For nets that learn several things side by side, as an actor and a critic do.
         scheduler: of learning rates; stepped here, once per update.
         clip_norm: largest norm of the mean gradient.
         after_update: called with the version after every update, also those that were made without this worker.
@@ -67,6 +69,7 @@ class Optimizer(torch.optim.Optimizer):
         policy: str = "bayes",
         *,
         rate: str = "linear",
+        noise_of: str = "",
         scheduler: Scheduler | None = None,
         clip_norm: float | None = None,
         after_update: AfterUpdate | None = None,
@@ -92,7 +95,8 @@ class Optimizer(torch.optim.Optimizer):
         folders = [None if each is None else fspath(each) for each in (journal, tensorboard, checkpoints)]
         ask = Start(policy, rate, late, total, max_wait, *folders)
         kept = (folders[-1], checkpoint_every, keep)
-        self._session = Session(replica, ask, f"clip_norm={clip_norm}", log_bytes, kept)
+        settings = f"clip_norm={clip_norm}, noise_of={noise_of!r}"
+        self._session = Session(replica, ask, settings, log_bytes, kept, noise_of)
         self._member = self._session.member
         # Who joins a run that is under way has loaded a state.
         self.param_groups, self.state = optimiser.param_groups, optimiser.state

@@ -38,6 +38,7 @@ class Session:
         settings: that must be the same everywhere, in words.
         log_bytes: of updates that are kept for others.
         kept: folder of checkpoints (None for none), how many updates from one to the next, and how many stay.
+        noise_of: what the names of parameters begin with whose gradients tell the noise scale.
 
     Attributes:
         member: this worker.
@@ -51,9 +52,11 @@ class Session:
         settings: str,
         log_bytes: int,
         kept: tuple[str | None, int, int] = (None, 100, 3),
+        noise_of: str = "",
     ) -> None:
         self.left = False
-        self._ask, self._flat = ask, FlatBuffer(replica.module, scatter=ask.rate == "gain")
+        self._ask = ask
+        self._flat = FlatBuffer(replica.module, noise_of if ask.rate == "gain" else None)
         self._log = UpdateLog(most_bytes=log_bytes)
         self._keeping = Keeping(Own(replica, self._flat, self._log), *kept, ask.total)
         self._start = started(ask)

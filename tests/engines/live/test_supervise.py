@@ -1,0 +1,98 @@
+"""Processes that are started again: after which pause, how often, and by whom a controller's place is taken."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailcut.engines.live.supervise import LONGEST, PAUSE, STEADY, Backoff, Restarts
+from tailcut.engines.live.worker.controller_process import ControllerProcess, waiting
+
+
+@given(st.lists(st.floats(0.0, 2 * STEADY), min_size=1, max_size=12))
+def test_pauses_double_until_the_longest_and_are_short_again_after_a_steady_life(lives: list[float]) -> None:
+    backoff, now, expected = Backoff(), 0.0, PAUSE
+    for life in lives:
+        now += life
+        if life >= STEADY:
+            expected = PAUSE
+        due = backoff.due(now)
+        assert due - now == pytest.approx(expected)
+        backoff.begun(due)
+        now, expected = due, min(LONGEST, 2 * expected)
+
+
+class Ended:
+    """What is asked of a process: its exit code, None while it runs."""
+
+    def __init__(self, code: int | None) -> None:
+        self.code = code
+
+    def poll(self) -> int | None:
+        return self.code
+
+
+def watched(*codes: int | None, most: int) -> tuple[Restarts, list[Ended], list[int]]:
+    """Restarts of processes that stand so, and a list of who was started again."""
+    running, started = [Ended(code) for code in codes], list[int]()
+
+    def start(worker: int) -> subprocess.Popen[bytes]:
+        started.append(worker)
+        return cast("subprocess.Popen[bytes]", Ended(None))
+
+    return Restarts(start, most), running, started
+
+
+def look(restarts: Restarts, running: list[Ended], now: float) -> None:
+    restarts.look(cast("list[subprocess.Popen[bytes]]", running), now)
+
+
+def test_who_was_killed_is_started_again_when_it_is_due_and_so_often_only() -> None:
+    restarts, running, started = watched(None, -signal.SIGKILL, most=2)
+    for now, times in ((0.0, 0), (PAUSE - 0.1, 0), (PAUSE, 1), (PAUSE + 1.0, 1)):
+        look(restarts, running, now)
+        assert started == [1] * times
+    running[1].code = -signal.SIGTERM
+    for now, times in ((2.0, 1), (2.0 + PAUSE, 1), (2.0 + 2 * PAUSE, 2)):
+        look(restarts, running, now)
+        assert started == [1] * times
+    running[1].code = -signal.SIGKILL
+    look(restarts, running, 100.0)
+    look(restarts, running, 200.0)
+    assert started == [1, 1]
+
+
+@pytest.mark.parametrize("code", [0, 1, -signal.SIGSEGV])
+def test_who_has_ended_or_failed_is_not(code: int) -> None:
+    restarts, running, started = watched(None, code, most=2)
+    look(restarts, running, 0.0)
+    look(restarts, running, 100.0)
+    assert started == []
+
+
+def test_where_nobody_is_left_there_is_nothing_to_come_back_to() -> None:
+    restarts, running, started = watched(-signal.SIGKILL, -signal.SIGKILL, most=2)
+    look(restarts, running, 0.0)
+    look(restarts, running, 100.0)
+    assert started == []
+
+
+def test_one_that_stands_by_becomes_the_controller_with_the_usual_priority() -> None:
+    standby = waiting()
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    try:
+        controller = ControllerProcess({"workers": 1, "policy": "wait-all", "term": 2}, standby=standby)
+        assert controller.address.startswith("tcp://127.0.0.1:")
+        assert standby.poll() is None
+        assert os.getpriority(os.PRIO_PROCESS, standby.pid) == own
+        controller.end(at_once=True)
+        assert standby.wait(10.0) is not None
+    finally:
+        standby.kill()
+        standby.wait()
