@@ -15,6 +15,8 @@ from benchmarks.reliability.rivals.job import DIES_AT
 from tailcut.engines.live.launch import launch
 
 WORKERS, MOST_TIMES = 8, 5
+LAST = 12
+"""Lines that are shown of a run that failed."""
 JOB = str(Path(__file__).parent / "rivals" / "job.py")
 
 
@@ -24,10 +26,12 @@ def main(times: int) -> list[Claim]:
     found: dict[str, list[tuple[float, int]]] = {mode: [] for mode in modes}
     for _ in range(min(times, MOST_TIMES)):
         for mode in modes:
-            found[mode].append(killed(mode))
+            ended = killed(mode)
+            found[mode] += [] if ended is None else [ended]
     rows = [_row(mode, runs) for mode, runs in found.items()]
     columns = (
         "",
+        "runs that ended well",
         "until the others go on, s",
         "best",
         "worst",
@@ -38,17 +42,24 @@ def main(times: int) -> list[Claim]:
         return [
             Claim("tailcut goes on sooner than torchft", "torchft is not installed: make bench-live", False)
         ]
-    ours, theirs = (mean(gap for gap, _ in found[mode]) for mode in ("tailcut", "torchft"))
+    ours, theirs = (_mean([gap for gap, _ in found[mode]]) for mode in ("tailcut", "torchft"))
     return [Claim("tailcut goes on sooner than torchft", f"{ours:.2f} and {theirs:.2f} s", ours < theirs)]
 
 
-def killed(mode: str) -> tuple[float, int]:
-    """Longest time between two updates at a survivor after the death, and steps that came to nothing at one of them."""
+def killed(mode: str) -> tuple[float, int] | None:
+    """Longest time between two updates at a survivor after the death, and steps that came to nothing at one of them.
+
+    None where the run failed.
+    """
+    lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         with_rivals(mode)
-        code = launch([JOB, mode, folder], WORKERS, tell=lambda line: None)
+        code = launch([JOB, mode, folder], WORKERS, tell=lines.append)
         if code:
-            raise SystemExit(f"{mode} ended with exit code {code}.")
+            print(
+                f"{mode} ended with exit code {code}. It said last:", *lines[-LAST:], sep="\n  ", flush=True
+            )
+            return None
         told = [_steps(Path(folder) / f"{worker}.jsonl") for worker in range(WORKERS - 1)]
     gaps = [
         max(b - a for a, b in pairwise([at for at, made in steps if made][DIES_AT - 1 :])) for steps in told
@@ -62,11 +73,12 @@ def _steps(file: Path) -> list[tuple[float, bool]]:
 
 
 def _row(mode: str, runs: Sequence[tuple[float, int]]) -> list[str]:
+    if not runs:
+        return [mode, "0", "", "", "", ""]
     gaps = [gap for gap, _ in runs]
-    return [
-        mode,
-        f"{mean(gaps):.2f}",
-        f"{min(gaps):.2f}",
-        f"{max(gaps):.2f}",
-        f"{median(lost for _, lost in runs):g}",
-    ]
+    figures = [f"{mean(gaps):.2f}", f"{min(gaps):.2f}", f"{max(gaps):.2f}"]
+    return [mode, str(len(runs)), *figures, f"{median(lost for _, lost in runs):g}"]
+
+
+def _mean(gaps: Sequence[float]) -> float:
+    return mean(gaps) if gaps else float("inf")
