@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from conftest import Cli, Refused
 
 pytest.importorskip("torch", reason="training needs it")
@@ -17,7 +18,7 @@ from tailcut.study.pretraining import random_table
 
 
 def test_it_writes_a_model_that_bayes_reads(cli: Cli) -> None:
-    ended = cli("pretrain", "-o", "prior.safetensors", "--clusters", "12", "--epochs", "1")
+    ended = cli("pretrain", "-o", "prior.safetensors", "--clusters", "12", "--rounds", "40", "--epochs", "1")
     assert ended.code == 0
     assert "12 clusters" in ended.out
     shapes = [weight.shape for weight in read_bayes("prior.safetensors").weights]
@@ -26,6 +27,7 @@ def test_it_writes_a_model_that_bayes_reads(cli: Cli) -> None:
 
 def test_too_few_clusters_are_refused(refused: Refused) -> None:
     assert "--clusters must be at least 12, but got 3" in refused("pretrain", "-o", "x", "--clusters", "3")
+    assert "--rounds must be at least 40, but got 8" in refused("pretrain", "-o", "x", "--rounds", "8")
 
 
 def test_the_network_of_the_package_foresees_clusters_it_was_not_trained_on() -> None:

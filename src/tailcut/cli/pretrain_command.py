@@ -18,6 +18,7 @@ from tailcut.errors import ParameterError
 def pretrain_command(
     output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write (safetensors).")],
     clusters: Annotated[int, typer.Option(help="Simulated clusters, all different.")] = 300,
+    rounds: Annotated[int, typer.Option(help="Of each cluster; one in five has three times as many.")] = 200,
     seed: Annotated[int, typer.Option(help="Of clusters and training.")] = 0,
     epochs: Annotated[int, typer.Option(help="Epochs at most.")] = 30,
     patience: Annotated[
@@ -27,6 +28,7 @@ def pretrain_command(
     """Train the deep part of bayes on simulated clusters; the one that comes with the package was made so."""
     for name, value, least in (
         ("clusters", clusters, 12),
+        ("rounds", rounds, 40),
         ("seed", seed, 0),
         ("epochs", epochs, 1),
         ("patience", patience, 1),
@@ -37,20 +39,20 @@ def pretrain_command(
         from tailcut.fitting.bayes import BayesTraining
         from tailcut.fitting.bayes_file import write_bayes
         from tailcut.fitting.loop import fit
-        from tailcut.study.pretraining import ROUNDS, simulated_samples
+        from tailcut.study.pretraining import simulated_samples
     except ModuleNotFoundError as error:
         raise ParameterError("Training needs torch. Install it with: pip install 'tailcut[train]'") from error
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_interactive) as bar:
         task = bar.add_task("clusters", total=clusters)
-        samples = simulated_samples(clusters, seed, lambda: bar.advance(task))
+        samples = simulated_samples(clusters, seed, lambda: bar.advance(task), rounds)
         training = BayesTraining(samples, None, seed)
         task = bar.add_task("epochs", total=epochs)
         report = fit(training, epochs=epochs, patience=patience, progress=lambda *_: bar.advance(task))
     if report.interrupted:
         raise KeyboardInterrupt
     losses = f"{report.standing.best_loss:.4f} (uncorrected {training.untrained:.4f})"
-    about = {"clusters": str(clusters), "rounds": str(ROUNDS), "seed": str(seed), "held-out loss": losses}
+    about = {"clusters": str(clusters), "rounds": str(rounds), "seed": str(seed), "held-out loss": losses}
     write_bayes(output, training.model(), about)
     print(f"{len(samples)} samples of {clusters} clusters, {report.standing.epochs} epochs.")
     print(f"Held-out loss, nats a run time, on clusters never trained on: {losses}.")

@@ -23,27 +23,30 @@ from tailcut.fitting.bayes import Samples
 from tailcut.study.deep_samples import samples_of
 from tailcut.table import Table
 
-ROUNDS, LONG = 200, 600
-"""Rounds of a cluster; long ones show what becomes of workers that are cut for hundreds of rounds."""
-LONG_EVERY = 5
-"""Of so many clusters one is long."""
+ROUNDS = 200
+"""Of a cluster."""
+LONG_EVERY, LONGER = 5, 3
+"""Of so many clusters one is so much longer: it shows what becomes of workers that are cut for hundreds of rounds."""
 MOST_SAMPLES = 4000
 """Samples taken of one cluster."""
 HELD_OUT_EVERY = 6
 """Of so many clusters one is held out whole: what counts is clusters never seen."""
 
 
-def simulated_samples(clusters: int, seed: int, progress: Callable[[], None] = lambda: None) -> Samples:
+def simulated_samples(
+    clusters: int, seed: int, progress: Callable[[], None] = lambda: None, rounds: int = ROUNDS
+) -> Samples:
     """Samples from so many random clusters, on all cores; the same whatever their number.
 
     Args:
         clusters: how many.
         seed: of everything.
         progress: called after each cluster.
+        rounds: of a cluster.
     """
     parts: list[Samples] = []
     with get_context("spawn").Pool(initializer=_alone) as pool:
-        for part in pool.imap(_one, [(seed, index) for index in range(clusters)]):
+        for part in pool.imap(_one, [(seed, index, rounds) for index in range(clusters)]):
             parts.append(part)
             progress()
     return Samples(
@@ -58,13 +61,14 @@ def _alone() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _one(which: tuple[int, int]) -> Samples:
+def _one(which: tuple[int, int, int]) -> Samples:
     """Samples of one cluster, of large ones a part: every cluster is to count for about as much."""
-    rng = np.random.default_rng(which)
-    long = which[1] % LONG_EVERY == LONG_EVERY - 1
-    one = samples_of(random_table(LONG if long else ROUNDS, rng))
+    seed, index, rounds = which
+    rng = np.random.default_rng((seed, index))
+    is_long = index % LONG_EVERY == LONG_EVERY - 1
+    one = samples_of(random_table(LONGER * rounds if is_long else rounds, rng))
     kept = np.sort(rng.permutation(len(one))[:MOST_SAMPLES])
-    held_out = np.full(len(kept), which[1] % HELD_OUT_EVERY == HELD_OUT_EVERY - 1)
+    held_out = np.full(len(kept), index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1)
     return Samples(one.features[kept].astype(np.float32), one.bins[kept], held_out)
 
 
