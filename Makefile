@@ -44,7 +44,7 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadfile
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
