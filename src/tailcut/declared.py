@@ -37,6 +37,10 @@ class Declared:
     @staticmethod
     def of(hint: Any, known: Mapping[Any, Any]) -> Declared:
         """Declared as `hint`."""
+        alias = get_origin(hint)
+        if hasattr(alias, "__value__"):
+            # A `type` statement with its parameters given, as NDArray is in newer versions of numpy.
+            return Declared.of(alias.__value__[get_args(hint)], known)
         if isinstance(hint, TypeVar):
             filled = known.get(hint, Any)
             return filled if isinstance(filled, Declared) else Declared.of(filled, {})

@@ -106,6 +106,7 @@ class FlatBuffer:
         # What is gathered in and spread from on the net's device; few large parameters on the host need no such place.
         direct = on_host and not self._together
         self._staged = self.source if direct else torch.zeros_like(self.source, device=device)
+        self._own = self.layout.split(self.source)
         self._gradients, _, staged, *_ = self.layout.split(self._staged)
         self._parts, self._buffer_parts = self._views(self._gradients), self._buffer_views(staged)
         self._kept, self._means = torch.empty(2, sum(self.layout.buffers), dtype=self.layout.dtype)
@@ -137,7 +138,7 @@ class FlatBuffer:
             torch._foreach_copy_(self._buffer_parts, self._own_buffers())
         if self._staged is not self.source:
             self.source.copy_(self._staged)
-        gradients, used, buffers, changed, scatter, _ = self.layout.split(self.source)
+        gradients, used, buffers, changed, scatter, _ = self._own
         used.numpy()[:] = [value is not None for value in values]
         if self._places:
             changed.numpy()[:] = self._changes(buffers)
@@ -148,11 +149,11 @@ class FlatBuffer:
 
     def stamp(self, closed: Closed) -> None:
         """Write the trailer of a `Close` into `source`: what was packed may now be reduced."""
-        self.source.numpy()[-LENGTH:] = trailer(closed, self._samples)
+        self._own[-1].numpy()[:] = trailer(closed, self._samples)
 
     def finite(self) -> bool:
         """Whether all that was packed can be averaged. A buffer may hold infinities (masks do), but no NaN."""
-        gradients, _, buffers, *_ = self.layout.split(self.source)
+        gradients, _, buffers, *_ = self._own
         if self._places and bool(buffers.isnan().any()):
             return False
         # The sum of finite numbers is finite unless they are huge: cheaper to find than the largest of them.
@@ -182,14 +183,13 @@ class FlatBuffer:
         gradients, _, _, _, scatter, _ = self.layout.split(reduced)
         return self._scattering.found(gradients, scatter.tolist(), workers, samples)
 
-    @torch.no_grad()
     def unpack(self, reduced: Tensor, samples: int) -> None:
         """Make gradients and buffers of the net what a reduced vector says; the vector stays as it is."""
         gradients, used, buffers, changed, _, _ = self.layout.split(reduced)
         for parameter, count in zip(self._trained, used.tolist(), strict=True):
             if not count:
                 parameter.grad = None
-            elif parameter.grad is None:
+            elif parameter.grad is None or parameter.grad.requires_grad:
                 parameter.grad = torch.empty_like(parameter)
         outs = [each.grad for each in self._trained]
         if self._staged is self.source:

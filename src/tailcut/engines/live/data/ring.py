@@ -216,4 +216,5 @@ def _cut(vector: Tensor, n: int) -> list[tuple[Tensor, ...]]:
     """Views of n chunks, each of equally many messages; those of a short vector may be empty."""
     longest = -(-len(vector) // n)
     messages = max(1, -(-longest // SEGMENT))
-    return [torch.tensor_split(chunk, messages) for chunk in torch.tensor_split(vector, n)]
+    chunks = torch.tensor_split(vector, n)
+    return [(chunk,) if messages == 1 else torch.tensor_split(chunk, messages) for chunk in chunks]

@@ -137,6 +137,8 @@ class Optimizer(torch.optim.Optimizer):
             raise RunError(
                 "This worker has left the run: no step() can follow close(), or the end of rounds()."
             )
+        for before in self._optimizer_step_pre_hooks.values():
+            before(self, (), {})
         finite, micro = self._unscaled(), self._micro
         whole = check_samples(self._samples if samples is None else samples)
         self._micro = Micro()
@@ -146,8 +148,13 @@ class Optimizer(torch.optim.Optimizer):
             outcome = self._member.arrive(micro.of(whole), micro.share, finite)
         # Who was given up and came back has loaded a state.
         self.param_groups, self.state = self.inner.param_groups, self.inner.state
-        self.outcome = replace(outcome, over=self.over)
+        self.outcome = outcome if outcome.over == self.over else replace(outcome, over=self.over)
+        for after in self._optimizer_step_post_hooks.values():
+            after(self, (), {})
         return self.outcome
+
+    # Torch wraps `step` to time it and to call hooks, at a cost of its own, and does so for the wrapped one already.
+    step.hooked = True  # type: ignore[attr-defined]
 
     def rounds(self, loader: Iterable[T], total: int | None = None, *, retake: bool = False) -> Iterator[T]:
         """Batches until the run has made `total` updates; the loader is begun anew as often as it takes.
