@@ -6,12 +6,14 @@ import json
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from typing_extensions import TypeAliasType
 
+from tailcut.declared import Declared
 from tailcut.errors import InputError
 from tailcut.events import Applied, Arrived, Joined
 from tailcut.forecast import NoForecast
@@ -78,6 +80,16 @@ def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     )
     assert [each.shape for each in found.many] == [(0, 4), ()]
     assert back(tmp_path / "state", Odds(table, None, 0, np.nan, False, "", (0, -0.0))).mask is None
+
+
+def test_arrays_declared_by_a_type_statement() -> None:
+    """As newer versions of numpy declare theirs."""
+    number = TypeVar("number", bound=np.generic)
+    vector = TypeAliasType("vector", np.ndarray[Any, np.dtype[number]], type_params=(number,))
+    declared = Declared.of(vector[np.int64] | None, {})
+    assert declared.holds(np.arange(3))
+    assert declared.holds(None)
+    assert not declared.holds(np.arange(3.0))
 
 
 def test_arrays_keep_their_order_in_memory(tmp_path: Path) -> None:
