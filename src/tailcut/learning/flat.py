@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from tailcut.errors import ParameterError
+from tailcut.learning.chosen import Chosen
 from tailcut.learning.tasks.base import Predict
 
 
@@ -61,18 +61,9 @@ class FlatNet:
 
         return predict
 
-    def part(self, vector: Tensor, prefix: str) -> Tensor:
-        """What belongs to parameters whose names begin so, of a vector of all; everything for an empty prefix."""
-        if not prefix:
-            return vector
-        named = zip(self._names, torch.split(vector, self._sizes), strict=True)
-        found = [part for name, part in named if name.startswith(prefix)]
-        if not found:
-            raise ParameterError(
-                f"No parameter has a name that begins with noise_of={prefix!r}; the first is {self._names[0]!r}. "
-                "Give '' for all."
-            )
-        return torch.cat(found)
+    def chosen(self, prefix: str) -> Chosen:
+        """The parameters whose names begin so; all for an empty prefix."""
+        return Chosen(self._names, self._sizes, prefix)
 
     def put(self, vector: Tensor) -> None:
         """Take over parameters."""

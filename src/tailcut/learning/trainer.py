@@ -37,7 +37,7 @@ class Trainer:
         self, task: Task, recipe: Recipe, workers: int, batch: int, seed: int, keeps_work: bool = False
     ) -> None:
         self.net = FlatNet(task.net(seed))
-        self.net.part(self.net.vector, task.noise_of)
+        self._telling = self.net.chosen(task.noise_of)
         self.updates = 0
         self.covered = 0.0
         self.noise = Noise()
@@ -196,10 +196,8 @@ class Trainer:
         return Measured(loss, samples, self._mini.size, big, sum(small) / len(small), 1.0 / inverse, rate)
 
     def _squared(self, gradient: Tensor) -> float:
-        """Squared norm of what tells the noise; of all of it once that is not finite."""
-        told = self.net.part(gradient, self._task.noise_of)
-        whole = float(gradient.square().sum())
-        return whole if told is gradient or not math.isfinite(whole) else float(told.square().sum())
+        """Squared norm of what tells the noise."""
+        return self._telling.squared(gradient)
 
 
 def diverged(measured: Measured) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailcut import standby
 from tailcut.engines.live.supervise import LONGEST, PAUSE, STEADY, Backoff, Restarts
 from tailcut.engines.live.worker.controller_process import ControllerProcess, waiting
 
@@ -83,16 +85,30 @@ def test_where_nobody_is_left_there_is_nothing_to_come_back_to() -> None:
     assert started == []
 
 
+def test_who_loads_for_one_that_stands_by_has_the_lowest_priority_and_nobody_else() -> None:
+    before, found = os.getpriority(os.PRIO_PROCESS, threading.get_native_id()), list[int]()
+
+    def load() -> None:
+        standby._load()
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    loading = threading.Thread(target=load)
+    loading.start()
+    loading.join()
+    assert found == [standby.LOWEST]
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
+
+
 def test_one_that_stands_by_becomes_the_controller_with_the_usual_priority() -> None:
-    standby = waiting()
+    waits = waiting()
     own = os.getpriority(os.PRIO_PROCESS, 0)
     try:
-        controller = ControllerProcess({"workers": 1, "policy": "wait-all", "term": 2}, standby=standby)
+        controller = ControllerProcess({"workers": 1, "policy": "wait-all", "term": 2}, standby=waits)
         assert controller.address.startswith("tcp://127.0.0.1:")
-        assert standby.poll() is None
-        assert os.getpriority(os.PRIO_PROCESS, standby.pid) == own
+        assert waits.poll() is None
+        assert os.getpriority(os.PRIO_PROCESS, waits.pid) == own
         controller.end(at_once=True)
-        assert standby.wait(10.0) is not None
+        assert waits.wait(10.0) is not None
     finally:
-        standby.kill()
-        standby.wait()
+        waits.kill()
+        waits.wait()

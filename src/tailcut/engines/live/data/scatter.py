@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tailcut.engines.live.messages import Scatter
-from tailcut.errors import ParameterError
+from tailcut.learning.chosen import Chosen
 
 SCATTER = 2
 """Numbers of each worker: the squared norm of its mean gradient, and one over its samples."""
@@ -35,17 +35,11 @@ class Scattering:
     """
 
     def __init__(self, named: Sequence[tuple[str, nn.Parameter]], prefix: str) -> None:
-        self._sizes = [each.numel() for _, each in named]
-        self._looked_at = [name.startswith(prefix) for name, _ in named]
-        if not any(self._looked_at):
-            raise ParameterError(
-                f"No parameter that is trained has a name that begins with noise_of={prefix!r}; the first is "
-                f"{named[0][0]!r}. Give '' for all."
-            )
+        self._chosen = Chosen([name for name, _ in named], [each.numel() for _, each in named], prefix)
 
     def own(self, gradients: Tensor, samples: int) -> Tensor:
         """The two numbers of this worker, whose gradients these are, times its samples."""
-        return torch.tensor([self._squared(gradients) / samples**2, 1.0 / samples])
+        return torch.tensor([self._chosen.squared(gradients) / samples**2, 1.0 / samples])
 
     def found(self, gradients: Tensor, sums: Sequence[float], workers: int, samples: int) -> Scatter:
         """From sums over the accepted workers.
@@ -56,11 +50,5 @@ class Scattering:
             workers: that are in it.
             samples: that are in it.
         """
-        big = self._squared(gradients) / samples**2
+        big = self._chosen.squared(gradients) / samples**2
         return Scatter(samples, big, sums[0] / workers, workers / sums[1])
-
-    def _squared(self, gradients: Tensor) -> float:
-        if all(self._looked_at):
-            return float(gradients.square().sum())
-        parts = zip(torch.split(gradients, self._sizes), self._looked_at, strict=True)
-        return float(sum(part.square().sum() for part, is_looked_at in parts if is_looked_at))

@@ -80,28 +80,24 @@ def trailer(closed: Closed, samples: int) -> list[int]:
 
 def samples_in(sums: Sequence[float], closed: Closed) -> int:
     """The samples of all accepted workers, from summed trailers; an error if these were not of this `Close`."""
-    count = len(closed.accepted)
-    expected = [*(count * piece for piece in _meant(closed)), count]
-    if list(sums[:-_SAMPLES]) == expected and all(0 <= each < 1 << 2 * BITS for each in sums[-_SAMPLES:]):
-        samples = sum(int(piece) << BITS * place for place, piece in enumerate(sums[-_SAMPLES:]))
-        if samples >= count and all(each == int(each) for each in sums[-_SAMPLES:]):
-            return samples
-    return _looked_at_closely(sums, closed)
-
-
-def _looked_at_closely(sums: Sequence[float], closed: Closed) -> int:
-    """The same, and what is wrong, if something is."""
     whole = [_whole(each, closed) for each in sums]
-    count, wanted = whole[_VERSION + _DIGEST], len(closed.accepted)
-    if count != wanted:
-        raise _error(closed, f"{count} workers contributed, but {wanted} were accepted")
-    for kind, part in (("round", slice(_VERSION)), ("Close", slice(_VERSION, _VERSION + _DIGEST))):
-        if whole[part] != [count * piece for piece in _meant(closed)[part]]:
-            raise _error(closed, f"not all of workers {_listed(closed.accepted)} meant the same {kind}")
+    count = len(closed.accepted)
+    if whole[:-_SAMPLES] != [*(count * piece for piece in _meant(closed)), count]:
+        raise _error(closed, _mistake(whole, closed))
     samples = sum(piece << BITS * place for place, piece in enumerate(whole[-_SAMPLES:]))
     if samples < count:
         raise _error(closed, f"{count} workers contributed only {samples} samples")
     return samples
+
+
+def _mistake(whole: Sequence[int], closed: Closed) -> str:
+    """What is wrong with sums that are not those of this `Close`."""
+    count, wanted = whole[_VERSION + _DIGEST], len(closed.accepted)
+    if count != wanted:
+        return f"{count} workers contributed, but {wanted} were accepted"
+    is_round = list(whole[:_VERSION]) != [count * piece for piece in _meant(closed)[:_VERSION]]
+    kind = "round" if is_round else "Close"
+    return f"not all of workers {_listed(closed.accepted)} meant the same {kind}"
 
 
 def digest(closed: Closed) -> bytes:
