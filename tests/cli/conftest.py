@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,15 @@ from typing import TypeAlias
 import pytest
 
 from tailcut.cli import main
+
+# A shell that starts tests in the background makes them, and what they start, deaf to interrupts.
+HEARING = [
+    sys.executable,
+    "-c",
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from tailcut.cli import main; main()",
+]
+"""The command line in a process of its own that hears Ctrl-C."""
 
 
 @dataclass(frozen=True)

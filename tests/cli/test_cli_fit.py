@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Cli, Ended, Refused
+from conftest import HEARING, Cli, Ended, Refused
 
 pytest.importorskip("torch", reason="training needs it")
 
@@ -464,17 +464,11 @@ def test_a_bad_model_file_is_refused_in_a_sentence(
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 def test_a_real_interrupt_ends_the_process_with_130_and_keeps_the_training(tmp_path: Path) -> None:
     """In a terminal, where the bar shows epochs and the held-out loss."""
-    hearing = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from tailcut.cli import main; main()"
-    )
     endless = ("--epochs", "100000", "--patience", "100000", "--seconds", "1000")
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [
-            sys.executable,
-            "-c",
-            hearing,
+            *HEARING,
             "fit",
             "demo8",
             "-o",

@@ -15,17 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from conftest import HEARING
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
 
 MODULE = [sys.executable, "-m", "tailcut.cli"]
-# A shell that starts tests in the background makes them, and what they start, deaf to interrupts.
-HEARING = [
-    sys.executable,
-    "-c",
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    "from tailcut.cli import main; main()",
-]
 DEADLINE = 60.0
 TINY = "round,worker,seconds\n" + "".join(f"{t},{w},{1 + w}\n" for t in range(12) for w in range(3))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from conftest import HEARING
 
 from tailcut.study.grid.journal import Writer, read_journal
 
@@ -35,12 +36,6 @@ policy = "backup:c=6"
 """
 # Forty runs of many rounds each: time enough to break it off in the midst.
 LONG = SMALL.replace("seeds = 2", "seeds = 20\nbeyond = true").replace("rounds = 15", "rounds = 400")
-HEARING = [
-    sys.executable,
-    "-c",
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    "from tailcut.cli import main; main()",
-]
 
 
 def test_a_study_is_carried_out_and_reported(folder: Path, cli: Cli) -> None:

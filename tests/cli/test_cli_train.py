@@ -7,11 +7,10 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from conftest import Cli, Refused
+from conftest import HEARING, Cli, Refused
 
 
 def test_the_same_task_by_ddp_and_by_policies(cli: Cli, folder: Path) -> None:
@@ -93,33 +92,29 @@ def test_a_folder_that_a_later_arm_cannot_have_is_found_out_before_the_first(
 
 
 def test_ctrl_c_ends_all_processes_with_one_sentence() -> None:
-    command = [sys.executable, "-m", "tailcut.cli", "train", "--workers", "2", "--task", "quadratic"]
-    command += [
-        "--policy",
-        "wait-all",
-        "--slow",
-        "demo8",
-        "--unit",
-        "0.02",
-        "--updates",
-        "100000",
-        "--every",
-        "1",
-    ]
+    command = [*HEARING, "train", "--workers", "2", "--task", "quadratic", "--policy", "wait-all"]
+    command += ["--slow", "demo8", "--unit", "0.02", "--updates", "100000", "--every", "1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
-        assert running.stderr is not None
-        before = [running.stderr.readline() for _ in range(2)]
-        os.killpg(running.pid, signal.SIGINT)
-        _, after = running.communicate(timeout=30)
+        try:
+            assert running.stderr is not None
+            before = [running.stderr.readline() for _ in range(2)]
+            os.killpg(running.pid, signal.SIGINT)
+            _, after = running.communicate(timeout=30)
+        finally:
+            left = end_session(running.pid)
     assert "updates:" in before[1]
     assert running.returncode == 130
     said = [line for line in after.splitlines() if "updates:" not in line]
     assert said == ["tailcut: Interrupted; nothing more was computed."]
-    assert not alive_in_session(running.pid)
+    assert not left
 
 
-def alive_in_session(session: int) -> list[str]:
+def end_session(session: int) -> list[str]:
+    """End whatever still runs in a session; what that was."""
     listed = subprocess.run(
-        ["ps", "-o", "stat=,cmd=", "-s", str(session)], capture_output=True, text=True, check=False
+        ["ps", "-o", "pid=,stat=,cmd=", "-s", str(session)], capture_output=True, text=True, check=False
     )
-    return [line for line in listed.stdout.splitlines() if not line.startswith("Z")]
+    left = [line for line in listed.stdout.splitlines() if not line.split()[1].startswith("Z")]
+    for line in left:
+        os.kill(int(line.split()[0]), signal.SIGKILL)
+    return left
