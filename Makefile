@@ -22,7 +22,7 @@ setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[report,train,live,gym,images,tensorboard,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[report,train,live,ray,gym,images,tensorboard,dev]'
 	@touch $@
 
 # Ten per cent of the mini-batches take nine times as long. c=5 is the best fixed cutoff in a simulation of these

@@ -38,6 +38,11 @@ class FlatNet:
         """Whether samples of one pass influence each other, so that workers must not share one."""
         return any(isinstance(each, _BatchNorm) for each in self.module.modules())
 
+    @property
+    def layout(self) -> tuple[list[str], list[int]]:
+        """Names of the parameters in the order of the vector, and the numbers of each."""
+        return self._names, self._sizes
+
     def gradient(self, loss: Tensor) -> Tensor:
         """`(parameters,)` gradient of a loss that the net itself was used for."""
         parts = torch.autograd.grad(loss, self._parameters, allow_unused=True)

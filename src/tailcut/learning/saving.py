@@ -23,9 +23,7 @@ def arrays_of(trainer: Trainer) -> Arrays:
     out: Arrays = {"vector": _numbers(trainer.net.vector), "updates": np.array([trainer.updates])}
     if trainer.average is not None:
         out["average"], out["covered"] = _numbers(trainer.average), np.array([trainer.covered])
-    for key, value in trainer.optimiser.state_dict()["state"].get(0, {}).items():
-        if value is not None:
-            out[f"optimiser.{key}"] = _numbers(torch.as_tensor(value))
+    out |= {f"optimiser.{key}": value for key, value in optimiser_arrays(trainer.optimiser).items()}
     out |= {f"kept.{version}": _numbers(vector) for version, vector in trainer.kept.items()}
     for work, (gradient, loss) in trainer.ahead.items():
         place = f"{work.worker}.{work.version}.{work.number}"
@@ -41,10 +39,7 @@ def restore(trainer: Trainer, arrays: Arrays, measured: Sequence[Measured]) -> N
         trainer.net.put(_tensor(arrays["vector"], like))
     if trainer.average is not None:
         trainer.average, trainer.covered = _tensor(arrays["average"], like), float(arrays["covered"][0])
-    state = {key: torch.tensor(value) for key, value in _under("optimiser.", arrays).items()}
-    if state:
-        groups = trainer.optimiser.state_dict()["param_groups"]
-        trainer.optimiser.load_state_dict({"state": {0: state}, "param_groups": groups})
+    put_optimiser_arrays(trainer.optimiser, _under("optimiser.", arrays))
     trainer.kept = {int(key): _tensor(value, like) for key, value in _under("kept.", arrays).items()}
     trainer.ahead = {
         Work(*map(int, key.split("."))): (_tensor(value, like), float(arrays[f"loss.{key}"][0]))
@@ -52,6 +47,20 @@ def restore(trainer: Trainer, arrays: Arrays, measured: Sequence[Measured]) -> N
     }
     for each in measured:
         trainer.noise = after(trainer.noise, each)
+
+
+def optimiser_arrays(optimiser: torch.optim.Optimizer) -> Arrays:
+    """The state of an optimiser of one vector; empty before its first step."""
+    state = optimiser.state_dict()["state"].get(0, {})
+    return {key: _numbers(torch.as_tensor(value)) for key, value in state.items() if value is not None}
+
+
+def put_optimiser_arrays(optimiser: torch.optim.Optimizer, arrays: Arrays) -> None:
+    """Take over what `optimiser_arrays` gave."""
+    if arrays:
+        state = {key: torch.tensor(value) for key, value in arrays.items()}
+        groups = optimiser.state_dict()["param_groups"]
+        optimiser.load_state_dict({"state": {0: state}, "param_groups": groups})
 
 
 def _under(prefix: str, arrays: Arrays) -> Arrays:

@@ -12,6 +12,7 @@ from torch import Tensor
 from tailcut.learning.flat import FlatNet
 from tailcut.learning.gradients import Mini, Part, apart, together
 from tailcut.learning.optimisers import optimiser
+from tailcut.learning.parts import Parts, measured_of, parts_of
 from tailcut.learning.rates import Behind
 from tailcut.learning.recipe import Recipe
 from tailcut.learning.tasks.base import Task
@@ -64,17 +65,16 @@ class Trainer:
         """
         self._note(update)
         version = update.record.version
-        fresh = [k for k, work in enumerate(update.accepted) if work.version == version]
-        stale = [k for k, work in enumerate(update.accepted) if work.version != version]
+        ages = [version - work.version for work in update.accepted]
         taken = [self._samples(share) for share in update.shares]
-        halves = [self._fresh(update, half, taken) for half in (fresh[::2], fresh[1::2]) if half]
-        old = self._stale(update, stale, taken, version)
-        parts = [*halves, *([old] if old is not None else [])]
-        samples = sum(part.samples for part in parts)
-        loss = sum(part.losses for part in parts) / max(samples, 1)
-        mean = self._mean(parts, samples, len(update.accepted))
-        rate = self._step(mean, samples)
-        measured = self._measured(loss, samples, mean, parts, rate)
+        parts = parts_of(ages, taken, self._recipe, self._mini.size, self._full)
+        sums = [self._sum(update, group, parts, version) for group in parts.groups]
+        loss = sum(each.losses for each in sums) / max(parts.samples, 1)
+        total = torch.stack([each.total for each in sums]).sum(dim=0) if len(sums) > 1 else sums[0].total
+        mean = total / parts.divisor
+        rate = self._step(mean, parts.samples)
+        small = [self._squared(each.total / each.samples) for each in sums]
+        measured = measured_of(parts, self._recipe, self._mini.size, loss, self._squared(mean), small, rate)
         self.noise = after(self.noise, measured)
         self._forget(update)
         return measured
@@ -127,17 +127,17 @@ class Trainer:
         """Samples of a mini-batch that a share of it covers."""
         return max(1, round(share * self._mini.size))
 
-    def _fresh(self, update: Update, places: Sequence[int], taken: Sequence[int]) -> Part:
-        works = [update.accepted[k] for k in places]
-        return together(self.net, self._mini, works, [taken[k] for k in places])
+    def _sum(self, update: Update, group: Sequence[int], parts: Parts, version: int) -> Part:
+        """The gradients of a group added up, fresh ones in one pass."""
+        works = [update.accepted[k] for k in group]
+        taken = [parts.taken[k] for k in group]
+        if works[0].version == version:
+            return together(self.net, self._mini, works, taken)
+        return self._stale(works, [parts.weights[k] for k in group], taken)
 
-    def _stale(
-        self, update: Update, places: Sequence[int], taken: Sequence[int], version: int
-    ) -> Part | None:
+    def _stale(self, works: Sequence[Work], weights: Sequence[float], taken: Sequence[int]) -> Part:
         """Each weighted by its age. A gradient that is not whole counts whole but for fewer samples."""
-        if not places:
-            return None
-        missing = [update.accepted[k] for k in places if update.accepted[k] not in self.ahead]
+        missing = [work for work in works if work not in self.ahead]
         if missing:
             # All that is in flight will be used: work it out together.
             all_of = (
@@ -146,22 +146,11 @@ class Trainer:
             found = apart(self.net, self._mini, all_of, self.kept)
             self.ahead.update(zip(all_of, found, strict=True))
         total, losses = torch.zeros_like(self.net.vector), 0.0
-        for k in places:
-            work = update.accepted[k]
+        for work, weight, samples in zip(works, weights, taken, strict=True):
             gradient, loss = self.ahead[work]
-            total += gradient * (taken[k] * self._recipe.weight(version - work.version))
-            losses += taken[k] * loss
-        return Part(total, losses, sum(taken[k] for k in places))
-
-    def _mean(self, parts: Sequence[Part], samples: int, count: int) -> Tensor:
-        total = torch.stack([part.total for part in parts]).sum(dim=0) if len(parts) > 1 else parts[0].total
-        match self._recipe.divide_by:
-            case "workers":
-                return total / (count * self._mini.size)
-            case "world":
-                return total / self._full
-            case _:
-                return total / samples
+            total += gradient * weight
+            losses += samples * loss
+        return Part(total, losses, sum(taken))
 
     # -- the step -----------------------------------------------------------------------------------------------
 
@@ -183,17 +172,6 @@ class Trainer:
             decay = min(self._recipe.average**share, 1.0 - share / (self.covered + 1.0))
             self.average.lerp_(self.net.vector, 1.0 - decay)
         return rate
-
-    def _measured(
-        self, loss: float, samples: int, mean: Tensor, parts: Sequence[Part], rate: float
-    ) -> Measured:
-        big = self._squared(mean)
-        if len(parts) < 2 or self._recipe.divide_by != "samples":
-            return Measured(loss, samples, self._mini.size, big, big, float(samples), rate)
-        small = [self._squared(part.total / part.samples) for part in parts]
-        # Halves of unequal size: S enters with the mean of 1 / samples.
-        inverse = sum(1.0 / part.samples for part in parts) / len(parts)
-        return Measured(loss, samples, self._mini.size, big, sum(small) / len(small), 1.0 / inverse, rate)
 
     def _squared(self, gradient: Tensor) -> float:
         """Squared norm of what tells the noise."""

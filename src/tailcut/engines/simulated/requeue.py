@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import final
 
-from tailcut.engines.simulated.books import Jobs
+from tailcut.engines.books import Jobs
 from tailcut.learning.tasks.base import Task
 from tailcut.types import WorkerId
 from tailcut.work import Work

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tailcut.acceptance import SYNCHRONOUS, Acceptance
-from tailcut.engines.simulated.books import Books, InOrder, Jobs
+from tailcut.engines.books import Books, InOrder, Jobs
 from tailcut.engines.simulated.omniscient import SeesAll
 from tailcut.errors import InputError
 from tailcut.events import (

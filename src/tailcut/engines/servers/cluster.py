@@ -1,0 +1,109 @@
+"""Reaching a Ray cluster, or starting one on this machine; what goes wrong is a sentence."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tailcut.engines.servers.failures import ServersError, sentence_of
+from tailcut.errors import MissingExtraError, ParameterError
+from tailcut.types import Seconds
+
+REACH: Seconds = 5.0
+"""Seconds in which a cluster's address must answer."""
+
+_TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+
+
+def load_ray() -> Any:
+    """The package.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise MissingExtraError("ray", "ray", "Training with --engine ray") from error
+    return ray
+
+
+@contextmanager
+def cluster(address: str | None, processors: int, store: int | None = None) -> Iterator[Any]:
+    """A cluster for as long as the block lasts; tokens are asked for.
+
+    Args:
+        address: of a running one, as `host:port` or `auto`; None starts one on this machine, on loopback alone.
+        processors: that one started here says it has: actors ask for them, whatever there is.
+        store: bytes of its object store; None for Ray's own choice.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        ServersError: it cannot be reached, or does not accept this process.
+    """
+    # Ray reads this when it is imported, and asks for tokens then, on whatever cluster.
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if address is None and not any(name in os.environ for name in _TOKENS):
+        # Of this run alone, and in no file: the one that Ray would make is everybody's to read.
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    ray = load_ray()
+    if address is not None and address != "auto":
+        _check_reachable(address)
+    try:
+        if address is None:
+            ray.init(
+                address="local",
+                num_cpus=processors,
+                object_store_memory=store,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                _node_ip_address="127.0.0.1",
+            )
+        else:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:
+        raise ServersError(_why(error, address)) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Before Ray tries for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ParameterError(
+            f"--address must be host:port of a cluster's head, or auto, but got {address!r}. ray start --head tells it."
+        )
+    try:
+        with socket.create_connection((host, int(port)), timeout=REACH):
+            pass
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ServersError(
+            f"No cluster answers at {address} ({reason}). Give the address that ray start --head told, or leave "
+            "--address out to start one here."
+        ) from error
+
+
+def _why(error: BaseException, address: str | None) -> str:
+    told = sentence_of(error)
+    if told is not None:
+        return told
+    text = " ".join(str(error).split())
+    if "ersion mismatch" in text:
+        return (
+            f"The cluster at {address} runs other versions than this process: {text} Install the same versions of Ray "
+            "and Python on both sides."
+        )
+    where = "here" if address is None else f"at {address}"
+    return f"Ray could not be started or reached {where}: {text}."

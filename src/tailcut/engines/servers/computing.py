@@ -1,0 +1,133 @@
+"""What a worker does with a job: the gradient of a mini-batch at given parameters, piece by piece. No Ray.
+
+Between micro-batches a worker looks up: whether it was told to drop the job, and whether its time is over.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tailcut.engines.live.slow.delays import Delays
+from tailcut.engines.live.slow.ways import sleep
+from tailcut.engines.servers.orders import Came, Job
+from tailcut.engines.servers.slices import Slices
+from tailcut.errors import InputError
+from tailcut.learning.flat import FlatNet
+from tailcut.learning.tasks.base import Batch, Task
+from tailcut.types import Seconds
+
+Vector = NDArray[Any]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """What every worker needs to know.
+
+    Attributes:
+        task: makes what is trained.
+        batch: samples in a mini-batch. seed: of weights and data.
+        pieces: micro-batches of a mini-batch that a worker looks up between; 1 for never.
+        delays: which seconds each mini-batch is held up; None for not at all. hold_up: how.
+    """
+
+    task: Callable[[], Task]
+    batch: int
+    seed: int
+    pieces: int = 1
+    delays: Delays | None = None
+    hold_up: Callable[[Seconds], None] = field(default=sleep)
+
+
+def net_of(task: Task, seed: int) -> FlatNet:
+    """A fresh net.
+
+    Raises:
+        InputError: it keeps statistics of what it saw, which no server would hold.
+    """
+    net = FlatNet(task.net(seed))
+    if net.batch_statistics:
+        raise InputError(
+            "The net has batch normalisation, whose statistics are no parameters: servers hold parameters alone. Take "
+            "GroupNorm or LayerNorm, or train with --engine torch."
+        )
+    return net
+
+
+@final
+class Computing:
+    """One worker's net and data.
+
+    Args:
+        setting: what to train.
+        worker: whose mini-batches.
+        shards: pieces that gradients are cut into.
+        clock: seconds.
+    """
+
+    def __init__(
+        self, setting: Setting, worker: int, shards: int, clock: Callable[[], Seconds] = time.monotonic
+    ) -> None:
+        self._setting, self._worker, self._clock = setting, worker, clock
+        self._task = setting.task()
+        self._net = net_of(self._task, setting.seed)
+        self._slices = Slices(self._net.vector.numel(), shards).all
+
+    def compute(
+        self, job: Job, parameters: Sequence[Vector], is_dropped: Callable[[], bool]
+    ) -> tuple[Came, list[Vector]]:
+        """The gradient of a job, cut as the shards are; none where the job was dropped first.
+
+        Args:
+            job: what to do.
+            parameters: of the job's version, one array for each shard.
+            is_dropped: whether the job is to be dropped; asked between micro-batches.
+        """
+        began = self._clock()
+        self._take(parameters)
+        total, losses, samples = torch.zeros_like(self._net.vector), 0.0, 0
+        for seconds, piece in self._pieces(job.number):
+            if is_dropped():
+                return self._came(job, began, 0), []
+            if job.deadline is not None and samples and self._clock() - began >= job.deadline:
+                break
+            self._setting.hold_up(seconds)
+            loss = self._task.losses(self._net.module, piece).sum()
+            total += self._net.gradient(loss)
+            losses += float(loss.detach())
+            samples += len(piece[0])
+        gradient: Vector = (total / samples).numpy()
+        found = self._came(job, began, samples, losses / samples, gradient)
+        return found, [gradient[piece] for piece in self._slices]
+
+    def _take(self, parameters: Sequence[Vector]) -> None:
+        vector: Vector = self._net.vector.numpy()
+        for piece, values in zip(self._slices, parameters, strict=True):
+            vector[piece] = values
+
+    def _pieces(self, number: int) -> list[tuple[Seconds, Batch]]:
+        """The micro-batches of a mini-batch, each with the seconds it is held up."""
+        setting = self._setting
+        places = np.array([self._worker]), np.array([number])
+        batch = self._task.batches(*places, setting.batch, setting.seed)
+        cut = [torch.tensor_split(each, min(setting.pieces, setting.batch)) for each in batch]
+        pieces: list[Batch] = list(zip(*cut, strict=True))
+        delay = 0.0 if setting.delays is None else setting.delays.of(self._worker, number)
+        delay *= self._task.work(self._worker, number, setting.seed)
+        return [(delay * len(piece[0]) / setting.batch, piece) for piece in pieces]
+
+    def _came(
+        self, job: Job, began: Seconds, samples: int, loss: float = 0.0, gradient: Vector | None = None
+    ) -> Came:
+        finite = gradient is None or bool(np.isfinite(gradient).all())
+        size = 0 if gradient is None else gradient.nbytes
+        share = samples / self._setting.batch if samples else 1.0
+        return Came(job, self._clock() - began, samples, share, loss, finite, size, os.getpid())

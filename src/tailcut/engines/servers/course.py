@@ -1,0 +1,139 @@
+"""The rounds of a run, as deeds for workers and shards. Pure: no Ray, no clock; what happened comes in as events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from tailcut.engines.books import Books, InOrder
+from tailcut.engines.servers.orders import Job
+from tailcut.events import (
+    Applied,
+    Arrived,
+    CloseRound,
+    Command,
+    Event,
+    Left,
+    OpenRound,
+    Settle,
+    StartWork,
+    WakeAt,
+)
+from tailcut.policy import PolicyState
+from tailcut.round import Rounds
+from tailcut.types import RoundRecord, Seconds, WorkerId
+from tailcut.work import Update, Work
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A worker is to do a job."""
+
+    job: Job
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A worker is to drop its job, which is of this version."""
+
+    worker: WorkerId
+    version: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Make:
+    """The shards are to make an update."""
+
+    update: Update
+
+
+Deed: TypeAlias = Begin | Drop | Make
+
+
+def _ignore(_: object) -> None:
+    pass
+
+
+@final
+class Course:
+    """All rounds of a run.
+
+    Args:
+        rounds: the state machine, with its policy.
+        records: is told every closed round. settled: what became of gradients that were pending at their close.
+
+    Attributes:
+        wake_at: the clock's seconds at which a `Tick` is awaited; None for never.
+    """
+
+    def __init__(
+        self,
+        rounds: Rounds,
+        records: Callable[[RoundRecord], None] = _ignore,
+        settled: Callable[[Settle], None] = _ignore,
+    ) -> None:
+        self.wake_at: Seconds | None = None
+        self._rounds, self._records, self._settled = rounds, records, settled
+        self._books = Books(InOrder())
+        self._begun: Counter[WorkerId] = Counter()
+        self._opened: Seconds = 0.0
+
+    @property
+    def learnt(self) -> PolicyState:
+        """What the policy has learnt."""
+        return self._rounds.state
+
+    @property
+    def is_by_job(self) -> bool:
+        """Whether a worker's mini-batches go by its own count instead of by rounds."""
+        return self._rounds.acceptance.keeps_work or self._rounds.acceptance.refill
+
+    def handle(self, event: Event) -> list[Deed]:
+        """Something has happened; what to do."""
+        match event:
+            case Arrived(finite=False):
+                # It has a fate, and nothing to add up.
+                self._books.stop(event.worker)
+            case Arrived():
+                self._books.arrive(event.worker, event.version)
+            case Left():
+                self._books.stop(event.worker)
+            case Applied():
+                self._opened = event.now
+        return self._deeds(self._rounds.handle(event))
+
+    def think(self) -> list[Deed]:
+        """Learn and plan, when everything else is done."""
+        return self._deeds(self._rounds.think())
+
+    def _deeds(self, commands: Iterable[Command]) -> list[Deed]:
+        deeds: list[Deed] = []
+        for command in commands:
+            match command:
+                case OpenRound():
+                    deeds += [self._begin(w, command.version, command.deadline) for w in command.workers]
+                case StartWork():
+                    deeds.append(self._begin(command.worker, command.version, command.deadline))
+                case WakeAt():
+                    self.wake_at = command.now
+                case CloseRound():
+                    self.wake_at = None
+                    deeds += [Drop(worker, command.version) for worker in command.abandon]
+                    deeds.append(Make(self._books.close(command, self._opened, self._rounds.now)))
+                    self._records(command.record)
+                case Settle():
+                    self._books.settle(command)
+                    self._settled(command)
+        return deeds
+
+    def _begin(self, worker: WorkerId, version: int, deadline: Seconds | None) -> Begin:
+        # Rounds go by their version, so that whoever computes a round twice computes the same.
+        number = self._begun[worker] if self.is_by_job else version
+        self._begun[worker] += 1
+        self._books.start(Work(worker, version, number))
+        return Begin(Job(worker, version, number, deadline))

@@ -1,0 +1,186 @@
+"""The driver's side of the workers: jobs out, what came of them back, deaths and returns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, final
+
+from tailcut.engines.servers.actors import CONTROL, Hello
+from tailcut.engines.servers.failures import is_actor_gone, is_object_lost
+from tailcut.engines.servers.orders import Came, Job
+from tailcut.engines.servers.shards import Manifest, Ref
+from tailcut.types import Seconds, WorkerId
+
+AGAIN: Seconds = 0.1
+"""Between two tries to reach a worker that is being restarted."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Done:
+    """A worker is done with a job.
+
+    Attributes:
+        came: what it says.
+        gradient: `(shards,)` refs to its gradient.
+        moment: the driver's seconds at which it was done, by the worker's own measure.
+    """
+
+    came: Came
+    gradient: tuple[Ref, ...]
+    moment: Seconds
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A worker has died."""
+
+    worker: WorkerId
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Back:
+    """A worker is there, for the first time or again."""
+
+    worker: WorkerId
+    hello: Hello
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Failed:
+    """Something went wrong that no restart will mend."""
+
+    error: BaseException
+
+
+Happening: TypeAlias = Done | Gone | Back | Failed
+
+
+@final
+@dataclass(slots=True, eq=False)
+class _Place:
+    """One worker."""
+
+    actor: Any
+    serial: int = 0
+    busy: int | None = None
+    is_there: bool = False
+    waiting: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+@final
+class Crew:
+    """All workers.
+
+    Args:
+        hire: makes the actor of a worker.
+        dismiss: ends an actor.
+        shards: pieces that a gradient comes in.
+        tell: is told what happens.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        hire: Callable[[WorkerId], Any],
+        dismiss: Callable[[Any], None],
+        shards: int,
+        tell: Callable[[Happening], None],
+        clock: Callable[[], Seconds],
+    ) -> None:
+        self._hire, self._dismiss, self._shards = hire, dismiss, shards
+        self._tell, self._clock = tell, clock
+        self._places: dict[WorkerId, _Place] = {}
+
+    @property
+    def workers(self) -> list[WorkerId]:
+        """Those that were added and not removed."""
+        return sorted(self._places)
+
+    def add(self, worker: WorkerId) -> None:
+        """Start a worker; it is told of when it is there."""
+        place = self._places[worker] = _Place(self._hire(worker))
+        self._watch(place, self._awaited(worker, place))
+
+    def remove(self, worker: WorkerId) -> None:
+        """End a worker."""
+        place = self._places.pop(worker, None)
+        if place is not None:
+            for task in place.waiting:
+                task.cancel()
+            self._dismiss(place.actor)
+
+    def close(self) -> None:
+        """End all."""
+        for worker in self.workers:
+            self.remove(worker)
+
+    def begin(self, job: Job, manifest: Manifest) -> None:
+        """Send a job off, with the parameters of the manifest."""
+        place = self._places.get(job.worker)
+        if place is None:
+            return
+        assert manifest.version == job.version
+        place.serial += 1
+        place.busy = place.serial
+        call = place.actor.compute.options(num_returns=1 + self._shards)
+        refs = call.remote(job, place.serial, *manifest.parameters)
+        self._watch(place, self._heard(job.worker, place, refs, self._clock()))
+
+    def drop(self, worker: WorkerId) -> None:
+        """Tell a worker to stop what it does."""
+        place = self._places.get(worker)
+        if place is not None and place.busy is not None:
+            serial, place.busy = place.busy, None
+            place.actor.drop.options(concurrency_group=CONTROL).remote(serial)
+
+    def _watch(self, place: _Place, coroutine: Any) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        place.waiting.add(task)
+        task.add_done_callback(place.waiting.discard)
+
+    async def _heard(self, worker: WorkerId, place: _Place, refs: list[Ref], sent: Seconds) -> None:
+        """Wait for the end of a job."""
+        try:
+            came: Came = await refs[0]
+        except Exception as error:
+            if self._places.get(worker) is not place:
+                return
+            if is_actor_gone(error) or is_object_lost(error):
+                await self._gone(worker, place)
+            else:
+                self._tell(Failed(error))
+            return
+        if self._places.get(worker) is place and not came.was_abandoned:
+            self._tell(Done(came, tuple(refs[1:]), sent + came.run_time))
+
+    async def _gone(self, worker: WorkerId, place: _Place) -> None:
+        if place.is_there:
+            place.is_there, place.busy = False, None
+            self._tell(Gone(worker))
+            await self._awaited(worker, place)
+
+    async def _awaited(self, worker: WorkerId, place: _Place) -> None:
+        """Wait until a worker that is being started answers."""
+        while self._places.get(worker) is place:
+            try:
+                hello: Hello = await place.actor.hello.remote()
+            except Exception as error:
+                if not is_actor_gone(error) or _never_began(error):
+                    self._tell(Failed(error))
+                    return
+                await asyncio.sleep(AGAIN)
+                continue
+            place.is_there = True
+            self._tell(Back(worker, hello))
+            return
+
+
+def _never_began(error: BaseException) -> bool:
+    """Whether an actor died in its constructor, where it would die again."""
+    return "creation task" in str(error) or "__init__" in str(error)

@@ -1,0 +1,57 @@
+"""Ray's exceptions, as what they mean here. The only place that knows their names."""
+
+from __future__ import annotations
+
+from tailcut.errors import TailcutError
+
+
+class ShardLostError(TailcutError):
+    """What a shard needs is gone for good: all shards must go back to a checkpoint."""
+
+
+class ServersError(TailcutError):
+    """The cluster does not do what is asked of it; the message says what to do."""
+
+
+def _caused(error: BaseException) -> BaseException:
+    """What really happened: inside a task, errors of its arguments are wrapped."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, BaseException) else error
+
+
+def is_actor_gone(error: BaseException) -> bool:
+    """Whether a call failed because its actor died, or is being restarted."""
+    from ray.exceptions import ActorUnavailableError, RayActorError
+
+    return isinstance(error, RayActorError | ActorUnavailableError)
+
+
+def is_object_lost(error: BaseException) -> bool:
+    """Whether a call failed because an object is gone."""
+    from ray.exceptions import ObjectLostError
+
+    return isinstance(_caused(error), ObjectLostError)
+
+
+def sentence_of(error: BaseException) -> str | None:
+    """What a user is told of an error of Ray's; None for one that nobody expected."""
+    from ray import exceptions
+
+    cause = _caused(error)
+    if isinstance(cause, exceptions.ObjectStoreFullError | exceptions.OutOfDiskError):
+        return (
+            "Ray's object store is full: parameters, optimiser state and the gradients of a round must fit into it. "
+            "Start the cluster with a larger --object-store-memory, or take fewer workers."
+        )
+    if isinstance(cause, exceptions.AuthenticationError):
+        return (
+            "The cluster did not accept this process's token. Give it the token of the cluster in RAY_AUTH_TOKEN or "
+            "the file of RAY_AUTH_TOKEN_PATH."
+        )
+    if isinstance(cause, exceptions.OutOfMemoryError):
+        return (
+            "A node of the cluster has run out of memory. Take fewer workers on it, or smaller mini-batches."
+        )
+    if isinstance(cause, exceptions.RuntimeEnvSetupError):
+        return f"The cluster could not set up a worker's environment: {cause}."
+    return None

@@ -1,0 +1,97 @@
+"""Looks at the net in training: parameters out of the store, the task's figures, whether it has got where it should.
+
+They are taken in a thread, one after the other: nobody waits for them, and the run ends a few updates after the one
+that reached the target. When a version was there is known all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import torch
+
+from tailcut.engines.servers.computing import net_of
+from tailcut.engines.servers.shards import Manifest
+from tailcut.learning.tasks.base import Target, Task
+from tailcut.types import Seconds
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The net on the data kept back.
+
+    Attributes:
+        version: of the parameters. seconds: at which they were there, since the run began.
+        figures: that the task tells.
+    """
+
+    version: int
+    seconds: Seconds
+    figures: Mapping[str, float]
+
+
+@final
+class Looks:
+    """All looks of a run.
+
+    Args:
+        task: what is trained. seed: of the net's first weights.
+        get: fetches an object.
+        target: at which the run ends; None for never.
+        every: updates between two looks. total: version at which the run ends anyway.
+        say: is told of each.
+
+    Attributes:
+        taken: so far. arrived: whether the target was reached.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        seed: int,
+        get: Callable[[list[Any]], list[Any]],
+        target: Target | None,
+        every: int,
+        total: int,
+        say: Callable[[Look], None],
+    ) -> None:
+        self.taken: list[Look] = []
+        self.arrived = False
+        self._task, self._get, self._target, self._say = task, get, target, say
+        self._every, self._total = every, total
+        self._net = net_of(task, seed)
+        self._waiting: asyncio.Queue[tuple[Manifest, Seconds]] = asyncio.Queue()
+
+    def offer(self, manifest: Manifest, seconds: Seconds) -> None:
+        """There is a new version; it is looked at if it is time to."""
+        if manifest.version % self._every == 0 or manifest.version == self._total:
+            self._waiting.put_nowait((manifest, seconds))
+
+    async def work(self) -> None:
+        """Look at what is offered, for ever."""
+        while True:
+            manifest, seconds = await self._waiting.get()
+            look = await asyncio.to_thread(self._look, manifest, seconds)
+            self._keep(look)
+            self._waiting.task_done()
+
+    async def finish(self) -> None:
+        """Wait until all that was offered has been looked at."""
+        await self._waiting.join()
+
+    def _keep(self, look: Look) -> None:
+        self.taken.append(look)
+        self.arrived |= self._target is not None and self._target.reached(look.figures)
+        self._say(look)
+
+    def _look(self, manifest: Manifest, seconds: Seconds) -> Look:
+        values = np.concatenate(self._get(list(manifest.parameters)))
+        with torch.no_grad():
+            self._net.put(torch.from_numpy(values))
+            self._net.module.eval()
+            return Look(manifest.version, seconds, self._task.evaluate(self._net.module))

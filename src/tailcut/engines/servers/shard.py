@@ -1,0 +1,140 @@
+"""A piece of the parameters with its optimiser: updates in order, each once. No Ray, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tailcut.engines.servers.orders import Answer, Order
+from tailcut.learning.optimisers import optimiser
+from tailcut.learning.saving import Arrays, optimiser_arrays, put_optimiser_arrays
+from tailcut.types import BoolArray
+
+Vector = NDArray[Any]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """All that a shard is at one version.
+
+    Attributes:
+        version: of the parameters.
+        vector: `(numbers,)` the parameters.
+        state: of the optimiser.
+    """
+
+    version: int
+    vector: Vector
+    state: Arrays
+
+
+@final
+class Shard:
+    """One shard.
+
+    Until it is given a piece it refuses everything: one that was restarted must not answer with first weights.
+
+    Args:
+        number: which shard.
+        optimiser_name: of its optimiser.
+        telling: `(numbers,)` which of its numbers tell the noise.
+    """
+
+    def __init__(self, number: int, optimiser_name: str, telling: BoolArray) -> None:
+        self.number = number
+        self._name, self._telling = optimiser_name, telling
+        self._all_tell = bool(telling.all())
+        self._vector: torch.Tensor | None = None
+        self._version: int | None = None
+        self._last: tuple[Order, Answer] | None = None
+        self._before: Piece | None = None
+        self._mean: tuple[str, Vector, Answer] | None = None
+
+    def give(self, piece: Piece) -> Answer:
+        """Begin, or begin again, with a piece; what was there is forgotten."""
+        self._vector = torch.from_numpy(piece.vector.copy())
+        self._optimiser = optimiser(self._name, self._vector, 1.0)
+        put_optimiser_arrays(self._optimiser, piece.state)
+        self._version, self._last, self._before, self._mean = piece.version, None, None, None
+        return Answer(self.number, self._version)
+
+    def weigh(self, order: Order, gradients: Sequence[Vector]) -> Answer:
+        """The norms of an update, without applying it."""
+        refusal = self._refusal(order)
+        return refusal if refusal is not None else self._averaged(order, gradients)[1]
+
+    def apply(self, order: Order, gradients: Sequence[Vector]) -> Answer:
+        """Apply an update, unless it does not follow the version that is here; one that was applied is not again."""
+        if self._last is not None and self._last[0].id == order.id:
+            return self._last[1]
+        refusal = self._refusal(order)
+        if refusal is not None:
+            return refusal
+        assert self._vector is not None
+        self._before = self.piece()
+        answer = Answer(self.number, order.base + 1)
+        if gradients:
+            mean, found = self._averaged(order, gradients)
+            self._vector.grad = torch.from_numpy(mean * mean.dtype.type(order.scale))
+            for group in self._optimiser.param_groups:
+                group["lr"] = order.rate
+            self._optimiser.step()
+            answer = replace(found, version=order.base + 1)
+        self._version, self._mean = order.base + 1, None
+        self._last = order, answer
+        return answer
+
+    def go_back(self, version: int) -> Answer:
+        """Undo the last update if it was made; the version that is here is left as it is."""
+        if self._before is not None and self._before.version == version and self._version == version + 1:
+            return self.give(self._before)
+        here = "" if self._version == version else f"it has version {self._version}, not {version}"
+        return Answer(self.number, self._version, here)
+
+    def piece(self) -> Piece:
+        """All that it is now."""
+        assert self._vector is not None
+        assert self._version is not None
+        return Piece(self._version, self._vector.numpy().copy(), optimiser_arrays(self._optimiser))
+
+    def _refusal(self, order: Order) -> Answer | None:
+        if self._version is None:
+            return Answer(self.number, None, "it was restarted and has no parameters yet")
+        if self._version != order.base:
+            return Answer(self.number, self._version, f"it has version {self._version}, not {order.base}")
+        return None
+
+    def _averaged(self, order: Order, gradients: Sequence[Vector]) -> tuple[Vector, Answer]:
+        """The mean gradient and its norms; kept, in case the update was weighed first."""
+        if self._mean is not None and self._mean[0] == order.id:
+            return self._mean[1:]
+        sums = [_sum([(order.weights[k], gradients[k]) for k in group]) for group in order.groups]
+        small = tuple(
+            self._squared(total) / samples**2
+            for total, samples in zip(sums, order.group_samples, strict=True)
+        )
+        mean = _sum([(1.0, total) for total in sums])
+        mean /= np.asarray(order.divisor, dtype=mean.dtype)
+        norm = float(np.dot(mean, mean))
+        answer = Answer(self.number, self._version, "", self._squared(mean), small, norm)
+        self._mean = order.id, mean, answer
+        return mean, answer
+
+    def _squared(self, vector: Vector) -> float:
+        told = vector if self._all_tell else vector[self._telling]
+        return float(np.dot(told, told))
+
+
+def _sum(terms: Sequence[tuple[float, Vector]]) -> Vector:
+    """The weighted sum, in order; the arrays that come in are not changed."""
+    (weight, first), *others = terms
+    total: Vector = first * first.dtype.type(weight)
+    for weight, vector in others:
+        total += vector * vector.dtype.type(weight)
+    return total
