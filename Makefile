@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OUT := out
 
-.PHONY: help setup demo demo-158 test lint bench bench-forecast bench-live bench-reliability prior clean
+.PHONY: help setup demo demo-158 test lint bench bench-forecast bench-live bench-reliability bench-ray prior clean
 
 help:
 	@echo "make demo   train for real in 8 processes with stragglers: plain DDP, backup workers, bayes; a page with plots"
@@ -15,6 +15,7 @@ help:
 	@echo "make bench-forecast  what bayes claims: shares, censoring, drift, membership, cost, coverage (25 minutes on two idle cores)"
 	@echo "make bench-live  live training against DDP and torchft, stragglers of every kind, the controller (half an hour on two idle cores)"
 	@echo "make bench-reliability  real training, killed, stopped and cut off in every phase; a checker (an hour on two idle cores)"
+	@echo "make bench-ray  training on Ray: what a round costs, shards, stragglers (ten minutes on two idle cores)"
 	@echo "make lint   lint, types and import directions only"
 	@echo "make setup  the environment in $(VENV), which the others make themselves"
 
@@ -58,6 +59,9 @@ bench-live: $(READY) $(VENV)/rivals/torchft
 
 bench-reliability: $(READY) $(VENV)/rivals/torchft
 	$(BIN)/python -m benchmarks.reliability
+
+bench-ray: $(READY)
+	$(BIN)/python -m benchmarks.servers
 
 $(VENV)/rivals/torchft:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(VENV)/rivals --no-deps torchft==0.2.0

@@ -9,7 +9,7 @@ from statistics import mean
 from benchmarks.claims import Claim, print_table
 from benchmarks.live.measure import measured
 from tailcut import names
-from tailcut.engines.live.records.read import read_run
+from tailcut.engines.records.read import read_run
 from tailcut.study.compare import Setting, compare
 
 WORKERS, MOST = 8, 0.10

@@ -33,8 +33,8 @@ def _load() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
     import tailcut.cli
     import tailcut.engines.live.controller.serve
-    import tailcut.engines.live.records.learnt
-    import tailcut.engines.live.records.start  # noqa: F401
+    import tailcut.engines.records.learnt
+    import tailcut.engines.records.start  # noqa: F401
 
 
 if __name__ == "__main__":

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import zmq
 from tests.engines.live.hub_scripts import applied, arrived, bye, hello
-from tests.engines.live.records.recorded import record
+from tests.engines.records.recorded import record
 
 from tailcut.engines.live.messages import Close, FromController, New, Over
-from tailcut.engines.live.records.now import read_now
-from tailcut.engines.live.records.read import Ending, read_run
 from tailcut.engines.live.wire import FROM_CONTROLLER, encode
+from tailcut.engines.records.now import read_now
+from tailcut.engines.records.read import Ending, read_run
 from tailcut.table import Table
 
 Refused: TypeAlias = Callable[..., str]

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from rich.console import Console
-from tests.engines.live.records.recorded import record
+from tests.engines.records.recorded import record
 
 from tailcut.cli import watch_command
 from tailcut.cli.watch_command import EVERY, PATIENCE, watch

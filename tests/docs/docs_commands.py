@@ -1,4 +1,4 @@
-"""The options of commands that pages speak of: our own, and torchrun's."""
+"""The options of commands that pages speak of: our own, torchrun's, and those of `ray start`."""
 
 from __future__ import annotations
 
@@ -23,3 +23,10 @@ def options(*commands: str) -> set[str]:
 def torchrun_options() -> set[str]:
     """The long options of torchrun."""
     return {option for action in get_args_parser()._actions for option in action.option_strings}
+
+
+def ray_options() -> set[str]:
+    """The long options of `ray start`."""
+    from ray.scripts import scripts
+
+    return {option for parameter in scripts.start.params for option in parameter.opts}

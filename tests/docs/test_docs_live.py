@@ -16,8 +16,8 @@ from docs_markdown import PAGES, ROOT, Block, blocks, prose, table_after
 import tailcut
 from tailcut import events, names
 from tailcut.engines.live.controller.checks import check_parameters
-from tailcut.engines.live.records import files
-from tailcut.engines.live.records.scalars import scalars_of
+from tailcut.engines.records import files
+from tailcut.engines.records.scalars import scalars_of
 from tailcut.errors import ParameterError
 from tailcut.learning.rates import RATES
 from tailcut.policy_names import POLICIES

@@ -11,7 +11,7 @@ import typing
 from pathlib import Path
 
 import pytest
-from docs_commands import COMMANDS, options, torchrun_options
+from docs_commands import COMMANDS, options, ray_options, torchrun_options
 from docs_markdown import PAGES, ROOT, blocks, name_of, prose, quoted, table_after
 
 import tailcut
@@ -66,6 +66,7 @@ def test_options_exist(page: Path) -> None:
     known = options(*COMMANDS) | {"--strict"}
     for text in [*quoted(page), *(b.text for b in blocks(page) if b.language in ("console", "text"))]:
         there = known | torchrun_options() if "torchrun" in text else known
+        there = there | ray_options() if "ray start" in text else there
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", text):
             assert option in there, f"{name_of(page)} speaks of {option}"
 

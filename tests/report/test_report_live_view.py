@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from tailcut.engines.live.records.asked import Asked
-from tailcut.engines.live.records.now import Now, WorkerNow
+from tailcut.engines.records.asked import Asked
+from tailcut.engines.records.now import Now, WorkerNow
 from tailcut.report.live_view import MOST_ROWS, live_view
 
 ASKED = Asked("bayes", "linear", "finish", 3, 1000, "0.1.0", "2030-01-01T00:00:00+00:00", 0.0, "here", 7)

@@ -18,7 +18,7 @@ from tailcut.errors import ParameterError
 if TYPE_CHECKING:
     from tailcut.engines.live.controller.hub import Hub
     from tailcut.engines.live.keys import Key
-    from tailcut.engines.live.records.listener import Listener
+    from tailcut.engines.records.listener import Listener
 
 
 @app.command("controller", hidden=True)
@@ -38,8 +38,8 @@ def controller_command(
     """Be the controller of one live training; workers start it themselves. Ends with its standard input."""
     from tailcut.engines.live.controller.hub import Hub
     from tailcut.engines.live.keys import found_key
-    from tailcut.engines.live.records.learnt import Learnt
-    from tailcut.engines.live.records.start import asked_now, listeners
+    from tailcut.engines.records.learnt import Learnt
+    from tailcut.engines.records.start import asked_now, listeners
     from tailcut.learning.rates import RATES
     from tailcut.round import Rounds
 

@@ -15,17 +15,16 @@ import typer
 from rich.console import Console
 
 from tailcut import names
-from tailcut.cli.arguments import check_file, check_writable, command_line
+from tailcut.cli.arguments import command_line
 from tailcut.cli.entry import FAILED, app, fail
+from tailcut.cli.train_checks import RESULT, TORCH, check_engine, check_names, check_outputs
+from tailcut.cli.train_on_servers import train_on_servers
 from tailcut.cli.watching import shown
-from tailcut.engines.live.records.files import RunFolder
-from tailcut.engines.live.slow.delays import Delays, delays_of, no_delays
-from tailcut.engines.live.slow.ways import way
-from tailcut.engines.live.train.job import Arm, Job, arms_of, notes_file, write_job
+from tailcut.engines.live.train.job import Job, arms_of, notes_file, write_job
 from tailcut.engines.live.train.notes import read_notes
 from tailcut.engines.live.train.processes import in_processes
 from tailcut.engines.live.train.summary import Trained, summary
-from tailcut.errors import ParameterError, UnknownNameError
+from tailcut.engines.slow.delays import Delays, delays_of, no_delays
 from tailcut.report.train import Training, training_table, write_training_page
 from tailcut.study.source import Sampled, Source
 
@@ -52,7 +51,6 @@ PASSED = {
     "burn": "passed computing",
     "gil": "passed in C calls that keep Python's lock",
 }
-RESULT = "train.json"
 
 
 @app.command("train")
@@ -91,6 +89,16 @@ def train_command(
     ] = None,
     micro: Annotated[int, typer.Option(help="Micro-batches that until-closed looks up between.")] = 16,
     seed: Annotated[int, typer.Option(help="Of weights, data and delays.")] = 0,
+    engine: Annotated[
+        str, typer.Option(help="torch: processes that reduce among themselves; ray: parameter servers.")
+    ] = "torch",
+    servers: Annotated[int, typer.Option(help="Shards of the parameters, with --engine ray.")] = 1,
+    address: Annotated[
+        str | None, typer.Option(help="Of a Ray cluster, as host:port or auto. Default: one is started here.")
+    ] = None,
+    checkpoints: Annotated[
+        Path | None, typer.Option(help="Folder to keep versions in and to go on from, with --engine ray.")
+    ] = None,
     journal: Annotated[
         Path | None, typer.Option(help="Folder to keep the run in; at a terminal it is then watched.")
     ] = None,
@@ -116,18 +124,21 @@ def train_command(
         seed=seed,
         journals=None if journal is None else str(journal.resolve()),
     )
-    _check_names(job)
+    check_engine(engine, servers, address, checkpoints)
+    check_names(job, engine)
     source = None if slow is None else _source(slow, workers)
     delays = no_delays(workers) if source is None else _delays(source, workers, unit, seed)
     trained = names.task(task)
-    _check_outputs(report, journal)
+    check_outputs(report, journal)
     job = replace(job, batch=trained.batch if batch is None else batch)
     goal = trained.target if target is None else replace(trained.target, value=target)
     found = Training(
         command=command_line(),
         setting=_setting(job, source, unit),
         goal=goal,
-        arms=_carried_out(job, delays, goal),
+        arms=_carried_out(job, delays, goal)
+        if engine == TORCH
+        else train_on_servers(job, delays, goal, servers, address, checkpoints, _say),
     )
     _show(found, report, journal, as_json)
 
@@ -137,46 +148,6 @@ def _work(folder: Path) -> None:
     from tailcut.engines.live.train.session import run_worker
 
     run_worker(folder, names.task, _say)
-
-
-def _check_names(job: Job) -> None:
-    """Everything that goes by a name, before any process is started."""
-    from tailcut.learning.optimisers import OPTIMISERS
-    from tailcut.learning.rates import RATES
-
-    way(job.slow_by)
-    if job.optimiser not in OPTIMISERS:
-        raise UnknownNameError("optimiser", job.optimiser, OPTIMISERS)
-    if job.rule not in RATES:
-        raise ParameterError(
-            f"--rate must be one of {', '.join(RATES)}, but got {job.rule!r}. Try --rate linear."
-        )
-    for arm in job.arms:
-        if not arm.is_ddp:
-            _check_policy(arm, job)
-
-
-def _check_policy(arm: Arm, job: Job) -> None:
-    from tailcut.engines.live.controller.checks import check_parameters
-    from tailcut.learning.rates import RATES
-    from tailcut.round import Rounds
-
-    try:
-        entrant = names.entrant(arm.policy)
-    except UnknownNameError as error:
-        if arm.policy.partition(":")[0] in names.policies():
-            raise
-        raise UnknownNameError("policy", arm.policy, [*names.policies(), "ddp"]) from error
-    if entrant.acceptance.max_staleness != 0:
-        raise ParameterError(
-            f"{arm.policy} accepts gradients of older parameters, which live training does not. Take a synchronous "
-            "policy such as bayes, or see it in virtual time with tailcut study."
-        )
-    rounds = Rounds(entrant.policy, entrant.acceptance)
-    check_parameters(rounds, job.workers, job.updates, 1, RATES[job.rule])
-    folder = job.journal(arm)
-    if folder is not None:
-        RunFolder(Path(folder)).refuse_run()
 
 
 def _source(slow: str, workers: int) -> Source:
@@ -191,19 +162,6 @@ def _source(slow: str, workers: int) -> Source:
 def _delays(source: Source, workers: int, unit: float, seed: int) -> Delays:
     table = source.draw(seed, ROWS if isinstance(source, Sampled) else None).table
     return delays_of(replace(table, source=source.name), workers, unit)
-
-
-def _check_outputs(report: Path | None, journal: Path | None) -> None:
-    if report is not None:
-        check_writable(report)
-    if journal is not None:
-        try:
-            journal.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ParameterError(
-                f"--journal {journal} cannot be made ({error.strerror}). Name another folder."
-            ) from error
-        check_file("--journal", journal / RESULT, RESULT)
 
 
 def _carried_out(job: Job, delays: Delays, goal: Target) -> tuple[Trained, ...]:

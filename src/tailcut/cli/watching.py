@@ -11,9 +11,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
-from tailcut.engines.live.records.asked import Asked, read_asked
-from tailcut.engines.live.records.files import RunFolder
-from tailcut.engines.live.records.now import Now, read_now
+from tailcut.engines.records.asked import Asked, read_asked
+from tailcut.engines.records.files import RunFolder
+from tailcut.engines.records.now import Now, read_now
 from tailcut.errors import InputError
 from tailcut.report.live_view import LiveView, live_view
 from tailcut.types import Seconds

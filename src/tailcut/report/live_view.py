@@ -9,8 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from tailcut.engines.live.records.asked import Asked
-from tailcut.engines.live.records.now import Now, WorkerNow
+from tailcut.engines.records.asked import Asked
+from tailcut.engines.records.now import Now, WorkerNow
 from tailcut.report.formats import percent, seconds
 from tailcut.report.grid import spelt
 from tailcut.report.words import printable

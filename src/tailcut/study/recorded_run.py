@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailcut.engines.live.records.read import read_run
-from tailcut.engines.live.records.replayable import Replayable, replayable
+from tailcut.engines.records.read import read_run
+from tailcut.engines.records.replayable import Replayable, replayable
 from tailcut.study.source import Recorded
 
 

@@ -13,7 +13,7 @@ from live_processes import Ended, side_by_side
 from tests.engines.live.scripts.deaths import DIE, TOTAL
 from torch import nn
 
-from tailcut.engines.live.records.read import read_run
+from tailcut.engines.records.read import read_run
 
 WORKERS = 6
 SURVIVORS = sorted(set(range(WORKERS)) - set(DIE))

@@ -11,7 +11,7 @@ from live_processes import SCRIPTS
 from tests.engines.live.scripts.terms import KILLS, TOTAL
 
 from tailcut.engines.live.launch import launch
-from tailcut.engines.live.records.read import read_run
+from tailcut.engines.records.read import read_run
 
 WORKERS = 3
 

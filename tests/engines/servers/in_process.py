@@ -13,8 +13,9 @@ from tailcut.acceptance import SYNCHRONOUS, Acceptance
 from tailcut.engines.servers.computing import Computing, Setting, net_of
 from tailcut.engines.servers.course import Begin, Course, Deed, Drop, Make
 from tailcut.engines.servers.orders import Came, Job
+from tailcut.engines.servers.pieces import Piece
 from tailcut.engines.servers.reckoning import Reckoning
-from tailcut.engines.servers.shard import Piece, Shard
+from tailcut.engines.servers.shard import Shard
 from tailcut.engines.servers.slices import Slices, mask_of
 from tailcut.engines.simulated import updates
 from tailcut.events import Applied, Arrived, Event, Settle

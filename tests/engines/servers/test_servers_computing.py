@@ -9,9 +9,9 @@ import pytest
 import torch
 from tests.learning.plain import Plain
 
-from tailcut.engines.live.slow.delays import Delays
 from tailcut.engines.servers.computing import Computing, Setting, net_of
 from tailcut.engines.servers.orders import Job
+from tailcut.engines.slow.delays import Delays
 from tailcut.errors import InputError
 
 BATCH = 8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailcut.engines.servers.orders import Order
-from tailcut.engines.servers.shard import Piece, Shard
+from tailcut.engines.servers.pieces import Piece
+from tailcut.engines.servers.shard import Shard
 from tailcut.engines.servers.slices import Slices
 from tailcut.errors import ParameterError
 from tailcut.learning.optimisers import OPTIMISERS
@@ -145,6 +148,6 @@ def test_slices_cover_everything_and_are_level(size: int, shards: int) -> None:
         return
     pieces = Slices(size, shards).all
     assert [pieces[0].start, pieces[-1].stop] == [0, size]
-    assert all(one.stop == two.start for one, two in zip(pieces, pieces[1:], strict=False))
+    assert all(one.stop == two.start for one, two in pairwise(pieces))
     lengths = [piece.stop - piece.start for piece in pieces]
     assert max(lengths) - min(lengths) <= 1

@@ -28,6 +28,11 @@ def watch(watcher: Watcher | None) -> None:
     _watcher = watcher or _nobody
 
 
+def is_watched() -> bool:
+    """Whether it is worth working out what a watcher would be told."""
+    return _watcher is not _nobody
+
+
 def at(point: str, version: int, chain: bytes = b"", accepted: tuple[int, ...] = ()) -> None:
     """This worker has come there."""
     _watcher(point, version, chain, accepted)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tailcut.engines.servers.failures import ServersError, sentence_of
-from tailcut.errors import MissingExtraError, ParameterError
+from tailcut.errors import InputError, MissingExtraError, ParameterError
 from tailcut.types import Seconds
 
 REACH: Seconds = 5.0
@@ -21,11 +21,13 @@ _TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 
 def load_ray() -> Any:
-    """The package.
+    """The package, with token authentication switched on unless the environment says otherwise.
 
     Raises:
         MissingExtraError: it is not installed.
     """
+    # Read when it is imported.
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
     except ModuleNotFoundError as error:
@@ -40,22 +42,24 @@ def cluster(address: str | None, processors: int, store: int | None = None) -> I
     """A cluster for as long as the block lasts; tokens are asked for.
 
     Args:
-        address: of a running one, as `host:port` or `auto`; None starts one on this machine, on loopback alone.
+        address: of a running one, as `host:port` or `auto`; None starts one on this machine.
         processors: that one started here says it has: actors ask for them, whatever there is.
         store: bytes of its object store; None for Ray's own choice.
 
     Raises:
         MissingExtraError: Ray is not installed.
-        ServersError: it cannot be reached, or does not accept this process.
+        InputError: nobody answers at the address.
+        ServersError: it does not accept this process, or could not be started.
     """
-    # Ray reads this when it is imported, and asks for tokens then, on whatever cluster.
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    ray = load_ray()
     if address is None and not any(name in os.environ for name in _TOKENS):
         # Of this run alone, and in no file: the one that Ray would make is everybody's to read.
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
-    ray = load_ray()
-    if address is not None and address != "auto":
-        _check_reachable(address)
+    if ray.is_initialized():
+        # Whoever has connected before knows where to.
+        yield ray
+        return
+    check_reachable(address)
     try:
         if address is None:
             ray.init(
@@ -65,7 +69,6 @@ def cluster(address: str | None, processors: int, store: int | None = None) -> I
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
-                _node_ip_address="127.0.0.1",
             )
         else:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
@@ -77,8 +80,14 @@ def cluster(address: str | None, processors: int, store: int | None = None) -> I
         ray.shutdown()
 
 
-def _check_reachable(address: str) -> None:
-    """Before Ray tries for minutes."""
+def check_reachable(address: str | None) -> None:
+    """See whether a cluster can be there, before Ray tries for minutes.
+
+    Raises:
+        InputError: the address is none, or nobody answers there.
+    """
+    if address is None or address == "auto":
+        return
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise ParameterError(
@@ -89,7 +98,7 @@ def _check_reachable(address: str) -> None:
             pass
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ServersError(
+        raise InputError(
             f"No cluster answers at {address} ({reason}). Give the address that ray start --head told, or leave "
             "--address out to start one here."
         ) from error

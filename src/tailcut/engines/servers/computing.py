@@ -9,22 +9,20 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from tailcut.engines.live.slow.delays import Delays
-from tailcut.engines.live.slow.ways import sleep
 from tailcut.engines.servers.orders import Came, Job
+from tailcut.engines.servers.pieces import Vector
 from tailcut.engines.servers.slices import Slices
+from tailcut.engines.slow.delays import Delays
+from tailcut.engines.slow.ways import sleep
 from tailcut.errors import InputError
 from tailcut.learning.flat import FlatNet
 from tailcut.learning.tasks.base import Batch, Task
 from tailcut.types import Seconds
-
-Vector = NDArray[Any]
 
 
 @final

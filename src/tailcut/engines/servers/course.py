@@ -84,6 +84,11 @@ class Course:
         self._opened: Seconds = 0.0
 
     @property
+    def now(self) -> Seconds:
+        """Of the last event."""
+        return self._rounds.now
+
+    @property
     def learnt(self) -> PolicyState:
         """What the policy has learnt."""
         return self._rounds.state

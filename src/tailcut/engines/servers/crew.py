@@ -69,6 +69,7 @@ class _Place:
     actor: Any
     serial: int = 0
     busy: int | None = None
+    forgotten: int = 0
     is_there: bool = False
     waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -130,7 +131,7 @@ class Crew:
         place.busy = place.serial
         call = place.actor.compute.options(num_returns=1 + self._shards)
         refs = call.remote(job, place.serial, *manifest.parameters)
-        self._watch(place, self._heard(job.worker, place, refs, self._clock()))
+        self._watch(place, self._heard(job.worker, place, refs, place.serial, self._clock()))
 
     def drop(self, worker: WorkerId) -> None:
         """Tell a worker to stop what it does."""
@@ -139,12 +140,19 @@ class Crew:
             serial, place.busy = place.busy, None
             place.actor.drop.options(concurrency_group=CONTROL).remote(serial)
 
+    def forget(self) -> None:
+        """Nothing that is under way counts any more: the run has gone back behind it."""
+        for place in self._places.values():
+            place.forgotten, place.busy = place.serial, None
+
     def _watch(self, place: _Place, coroutine: Any) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
         place.waiting.add(task)
         task.add_done_callback(place.waiting.discard)
 
-    async def _heard(self, worker: WorkerId, place: _Place, refs: list[Ref], sent: Seconds) -> None:
+    async def _heard(
+        self, worker: WorkerId, place: _Place, refs: list[Ref], serial: int, sent: Seconds
+    ) -> None:
         """Wait for the end of a job."""
         try:
             came: Came = await refs[0]
@@ -156,7 +164,8 @@ class Crew:
             else:
                 self._tell(Failed(error))
             return
-        if self._places.get(worker) is place and not came.was_abandoned:
+        is_wanted = self._places.get(worker) is place and serial > place.forgotten
+        if is_wanted and not came.was_abandoned:
             self._tell(Done(came, tuple(refs[1:]), sent + came.run_time))
 
     async def _gone(self, worker: WorkerId, place: _Place) -> None:

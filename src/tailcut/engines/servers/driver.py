@@ -1,102 +1,131 @@
 """The driver: the rounds of `round.py` under asyncio, workers and shards as Ray actors.
 
 what happened (Done, Gone, Back, Made) ─▶ Course (pure) ─▶ deeds ─▶ Crew: jobs out
-                  ▲                                             └▶ Shards: updates
-                  └──────────────────── Ray ◀──────────────────────┘
+▲                                             └▶ Maker: updates
+└──────────────────── Ray ◀──────────────────────┘
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
+from tailcut.engines.records.standing import At
 from tailcut.engines.servers.course import Begin, Course, Deed, Drop, Make
 from tailcut.engines.servers.crew import Back, Crew, Done, Failed, Gone, Happening
-from tailcut.engines.servers.orders import Came, Order
-from tailcut.engines.servers.reckoning import Reckoning
-from tailcut.engines.servers.shards import Manifest, Ref, Shards
+from tailcut.engines.servers.failures import ShardLostError
+from tailcut.engines.servers.making import Made, Maker
+from tailcut.engines.servers.roster import Roster
+from tailcut.engines.servers.shards import Manifest, Shards
 from tailcut.events import Applied, Arrived, Event, Joined, Left, Tick
-from tailcut.types import Measured, Seconds, WorkerId
+from tailcut.policy import PolicyState
+from tailcut.types import Seconds, WorkerId
 from tailcut.work import Update, Work
 
 LOOK_UP: Seconds = 0.25
 """Seconds after which it looks up from waiting."""
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Made:
-    """An update is in the manifest.
-
-    Attributes:
-        version: of the parameters now.
-        measured: what its gradients showed.
-    """
-
-    version: int
-    measured: Measured | None
-
 
 News: TypeAlias = Happening | Made
 
 
 @final
 class Driver:
-    """One run, from its first round to its last.
+    """One run, from its first round to its last. To those who record it, it is what stands.
 
     Args:
-        course: the rounds.
-        reckoning: from gradients to orders.
-        shards: where the parameters are.
+        course_of: the rounds, from what a policy has learnt (None: nothing); asked again when the run goes back.
+        maker: of updates. shards: where the parameters are.
         hire, dismiss: make and end a worker's actor.
-        workers: that the run begins with; it begins when all are there.
-        total: version at which it ends.
-        after_update: is told every new manifest, and whether the run should end is its answer.
-        look: is called several times a second with the clock's seconds.
+        begin_with: workers that must be there before the first round.
+        after_update: is told every new manifest; whether the run should end is its answer.
+        restore: the manifest to go back to when parameters are lost. back: is told which that is, and why.
+        look: is called many times a second.
         clock: seconds.
+
+    Attributes:
+        over: whether the run has ended. why: it failed; None where it did not.
+        roster: what every worker does.
+        skipped: updates of which nothing was added, and why. returns: versions that the run went back to.
     """
 
     def __init__(
         self,
-        course: Course,
-        reckoning: Reckoning,
+        course_of: Callable[[PolicyState | None], Course],
+        maker: Maker,
         shards: Shards,
         hire: Callable[[WorkerId], Any],
         dismiss: Callable[[Any], None],
-        workers: int,
-        total: int,
         *,
+        begin_with: int,
         after_update: Callable[[Manifest], bool],
-        look: Callable[[Seconds], None],
+        restore: Callable[[], Manifest],
+        back: Callable[[int, str], None],
+        look: Callable[[Driver], None],
         clock: Callable[[], Seconds],
     ) -> None:
-        self._course, self._reckoning, self._shards = course, reckoning, shards
+        self.over, self.has_begun = False, False
+        self.why: str | None = None
+        self.roster = Roster()
+        self.skipped: dict[int, str] = {}
+        self.returns: list[int] = []
+        self._course_of, self._course = course_of, course_of(None)
+        self._maker, self._shards, self._begin_with = maker, shards, begin_with
         self._crew = Crew(hire, dismiss, len(shards), self._tell, clock)
-        self._awaited, self._total = set(range(workers)), total
-        self._after_update, self._look, self._clock = after_update, look, clock
+        self._after_update, self._restore = after_update, restore
+        self._tell_back, self._look, self._clock = back, look, clock
         self._inbox: list[News] = []
         self._news = asyncio.Event()
         self._running: dict[WorkerId, Work] = {}
         self._arrived: dict[Work, Done] = {}
-        self._nodes: dict[str, int] = {}
         self._making: asyncio.Task[None] | None = None
-        self._has_begun = self.over = False
+        self._lost: ShardLostError | None = None
+        self._manifest: Manifest | None = None
 
-    async def run(self, first: Manifest) -> None:
+    # -- how it stands ------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """Of the newest parameters."""
+        return 0 if self._manifest is None else self._manifest.version
+
+    @property
+    def learnt(self) -> PolicyState:
+        """What the policy has learnt."""
+        return self._course.learnt
+
+    @property
+    def workers(self) -> list[At]:
+        """What each does."""
+        return self.roster.standing
+
+    # -- what can be asked of it --------------------------------------------------------------------------------
+
+    def add(self, worker: WorkerId) -> None:
+        """One more takes part, from the round after it is there."""
+        self._crew.add(worker)
+
+    def remove(self, worker: WorkerId) -> None:
+        """One takes part no longer; what it computes is lost."""
+        self._crew.remove(worker)
+        self._tell(Gone(worker))
+
+    async def run(self, first: Manifest, workers: Sequence[WorkerId]) -> None:
         """Train from these parameters until it is over."""
         self._manifest = first
         await self._shards.give(first)
-        for worker in sorted(self._awaited):
-            self._crew.add(worker)
+        for worker in workers:
+            self.add(worker)
         try:
             while not self.over:
                 await self._something()
                 self._take_in()
+                if self._lost is not None:
+                    await self._go_back(self._lost)
                 self._do(self._course.think())
-                self._look(self._clock())
+                self._look(self)
         finally:
+            self.over = True
             self._crew.close()
             if self._making is not None:
                 self._making.cancel()
@@ -111,15 +140,15 @@ class Driver:
         """Wait until there is news, or something is due."""
         wake_at = self._course.wake_at
         pause = LOOK_UP if wake_at is None else min(max(wake_at - self._clock(), 0.0), LOOK_UP)
-        if not self._news.is_set() and pause > 0.0:
+        if self._news.is_set() or pause <= 0.0:
+            # Whatever else is ready comes with it.
+            await asyncio.sleep(0)
+        else:
             try:
                 async with asyncio.timeout(pause):
                     await self._news.wait()
             except TimeoutError:
                 pass
-        else:
-            # Whatever else is ready comes with it.
-            await asyncio.sleep(0)
         self._news.clear()
 
     def _take_in(self) -> None:
@@ -141,9 +170,12 @@ class Driver:
                 self._made(news)
             case Gone():
                 self._running.pop(news.worker, None)
+                self.roster.leaves(news.worker, self._clock())
                 self._handle(Left(self._clock(), news.worker))
             case Back():
                 self._back(news)
+            case Failed(error=ShardLostError() as lost):
+                self._lost = lost
             case Failed():
                 raise news.error
 
@@ -156,21 +188,21 @@ class Driver:
         del self._running[work.worker]
         if came.finite:
             self._arrived[work] = done
+        self.roster.waits(work.worker, self._clock())
         share, finite = came.share, came.finite
         self._handle(Arrived(self._moment(), work.worker, work.version, came.run_time, share, finite))
 
     def _moment(self) -> Seconds:
         """What came while the driver was busy is in time for a wake-up that has passed meanwhile."""
         now, wake_at = self._clock(), self._course.wake_at
-        return now if wake_at is None else min(now, wake_at)
+        return now if wake_at is None else max(min(now, wake_at), self._course.now)
 
     def _back(self, back: Back) -> None:
-        node = self._nodes.setdefault(back.hello.node, len(self._nodes))
+        node = self.roster.joins(back.worker, back.hello, self._clock())
         self._handle(Joined(self._clock(), back.worker, node))
-        self._awaited.discard(back.worker)
-        if not self._awaited and not self._has_begun:
-            self._has_begun = True
-            self._handle(Applied(self._clock(), self._manifest.version))
+        if not self.has_begun and len(self.roster.there) >= self._begin_with:
+            self.has_begun = True
+            self._handle(Applied(self._clock(), self.version))
 
     def _handle(self, event: Event) -> None:
         self._do(self._course.handle(event))
@@ -181,39 +213,52 @@ class Driver:
         for deed in deeds:
             match deed:
                 case Begin(job):
+                    assert self._manifest is not None
                     self._running[job.worker] = Work(job.worker, job.version, job.number)
+                    self.roster.begins(job.worker, job.version, self._clock())
                     self._crew.begin(job, self._manifest)
                 case Drop():
                     self._running.pop(deed.worker, None)
+                    self.roster.drops(deed.worker)
                     self._crew.drop(deed.worker)
                 case Make():
-                    loop = asyncio.get_running_loop()
-                    self._making = loop.create_task(self._make(deed.update))
+                    self._making = asyncio.get_running_loop().create_task(self._make(deed.update))
 
     async def _make(self, update: Update) -> None:
         """Have the shards make an update; what was not taken into it is let go."""
         done = [self._arrived.pop(work) for work in update.accepted]
         for work in (*update.late, *update.dropped):
             self._arrived.pop(work, None)
-        came, gradients = [each.came for each in done], [each.gradient for each in done]
         try:
-            order = await self._weighed(update.record.version, came, gradients)
-            answers = await self._shards.apply(order, gradients)
-            self._tell(Made(order.base + 1, self._reckoning.made(order, came, answers)))
+            self._tell(await self._maker.make(update.record.version, done))
         except Exception as error:
             self._tell(Failed(error))
-
-    async def _weighed(self, version: int, came: Sequence[Came], gradients: Sequence[Sequence[Ref]]) -> Order:
-        order = self._reckoning.order(0, version, came)
-        if self._reckoning.clips:
-            order = self._reckoning.clipped(order, await self._shards.weigh(order, gradients))
-        return order
 
     def _made(self, made: Made) -> None:
         manifest = self._shards.manifest
         assert manifest is not None
         assert manifest.version == made.version
         self._manifest = manifest
-        self.over = self._after_update(manifest) or made.version >= self._total
+        if made.skipped:
+            self.skipped[made.version] = made.skipped
+        self.over = self._after_update(manifest)
         if not self.over:
             self._handle(Applied(self._clock(), made.version, made.measured))
+
+    async def _go_back(self, lost: ShardLostError) -> None:
+        """Parameters are gone for good: all go back to one version, and everybody begins there again."""
+        self._lost, self._making = None, None
+        for worker in list(self._running):
+            self._crew.drop(worker)
+        self._running.clear()
+        self._arrived.clear()
+        self._crew.forget()
+        self._manifest = self._restore()
+        self._maker.term += 1
+        self.returns.append(self.version)
+        self._tell_back(self.version, str(lost))
+        await self._shards.give(self._manifest)
+        self._course = self._course_of(self._course.learnt)
+        for worker, node in self.roster.there.items():
+            self._handle(Joined(self._clock(), worker, node))
+        self._handle(Applied(self._clock(), self.version))

@@ -52,6 +52,9 @@ def sentence_of(error: BaseException) -> str | None:
         return (
             "A node of the cluster has run out of memory. Take fewer workers on it, or smaller mini-batches."
         )
+    if isinstance(error, exceptions.RayTaskError | exceptions.RayActorError):
+        last = str(error).strip().splitlines()[-1].strip()
+        return f"A process of the run failed: {last}. Its own words are in Ray's logs; mend the task and start again."
     if isinstance(cause, exceptions.RuntimeEnvSetupError):
         return f"The cluster could not set up a worker's environment: {cause}."
     return None

@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import replace
+from typing import final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from tailcut.engines.servers.orders import Answer, Order
+from tailcut.engines.servers.pieces import Piece, Vector
 from tailcut.learning.optimisers import optimiser
-from tailcut.learning.saving import Arrays, optimiser_arrays, put_optimiser_arrays
+from tailcut.learning.saving import optimiser_arrays, put_optimiser_arrays
 from tailcut.types import BoolArray
-
-Vector = NDArray[Any]
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Piece:
-    """All that a shard is at one version.
-
-    Attributes:
-        version: of the parameters.
-        vector: `(numbers,)` the parameters.
-        state: of the optimiser.
-    """
-
-    version: int
-    vector: Vector
-    state: Arrays
 
 
 @final

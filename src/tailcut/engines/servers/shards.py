@@ -137,8 +137,14 @@ class Shards:
         ends = asyncio.get_running_loop().time() + self._patience
         while True:
             try:
-                await self._actors[shard].give.remote(self.manifest.version, *piece)
+                async with asyncio.timeout(self._patience):
+                    await self._actors[shard].give.remote(self.manifest.version, *piece)
                 return
+            except TimeoutError as error:
+                raise ShardLostError(
+                    f"Server shard {shard} was not there after {self._patience:g} s; each needs one processor of the "
+                    "cluster. Take fewer servers or workers, or a larger cluster."
+                ) from error
             except Exception as error:
                 if is_object_lost(error):
                     raise ShardLostError(

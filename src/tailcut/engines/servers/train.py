@@ -1,158 +1,225 @@
-"""A training on servers, from its plan to what came of it."""
+"""A training on servers: a plan, carried out on a cluster that is there."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Any, final
 
 import numpy as np
 
-from tailcut.acceptance import SYNCHRONOUS, Acceptance
-from tailcut.engines.servers.actors import CONTROL, Prepare, ShardActor, WorkerActor, prepare_nothing
-from tailcut.engines.servers.computing import Setting, net_of
+from tailcut.engines.records.listener import Listener, Several
+from tailcut.engines.servers.actors import CONTROL, ShardActor, WorkerActor
+from tailcut.engines.servers.computing import net_of
 from tailcut.engines.servers.course import Course
 from tailcut.engines.servers.driver import Driver
+from tailcut.engines.servers.failures import ServersError, ShardLostError, sentence_of
+from tailcut.engines.servers.keeping import Keeping, Kept, learnt_in, read_newest
 from tailcut.engines.servers.looks import Look, Looks
+from tailcut.engines.servers.making import Maker
+from tailcut.engines.servers.pieces import Piece, divided
+from tailcut.engines.servers.plan import Plan, Result
 from tailcut.engines.servers.reckoning import Reckoning
 from tailcut.engines.servers.shards import Manifest, Shards
 from tailcut.engines.servers.slices import Slices, mask_of
+from tailcut.errors import InputError
 from tailcut.events import Settle
-from tailcut.learning.flat import FlatNet
-from tailcut.learning.recipe import Recipe
-from tailcut.learning.tasks.base import Target
-from tailcut.policy import Decider
+from tailcut.noise import Noise
+from tailcut.policy import PolicyState
 from tailcut.round import Rounds
 from tailcut.types import RoundRecord, Seconds, WorkerId
 
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """What to train, and how.
-
-    Attributes:
-        setting: the task, its data, delays.
-        policy: decides when to stop waiting. acceptance: which gradients count.
-        recipe: how gradients become updates.
-        workers: processes that compute. servers: that hold the parameters.
-        updates: after which it ends. target: at which it ends before; None for never.
-        every: updates between two looks at the net.
-        late_finish: whether late workers finish (True) or drop their work at the next micro-batch.
-        prepare: is called in every new process.
-    """
-
-    setting: Setting
-    policy: Decider
-    recipe: Recipe
-    workers: int
-    servers: int = 1
-    acceptance: Acceptance = SYNCHRONOUS
-    updates: int = 200
-    target: Target | None = None
-    every: int = 10
-    late_finish: bool = True
-    prepare: Prepare = prepare_nothing
-
-
-@final
-@dataclass(slots=True, eq=False)
-class Result:
-    """What came of it.
-
-    Attributes:
-        rounds: closed, in order. settled: gradients that came after their close.
-        made: `(updates,)` seconds at which each update was there, since the first round opened.
-        looks: at the net.
-        parameters: at the end.
-    """
-
-    rounds: list[RoundRecord] = field(default_factory=list)
-    settled: list[Settle] = field(default_factory=list)
-    made: list[Seconds] = field(default_factory=list)
-    looks: list[Look] = field(default_factory=list)
-    parameters: Any = None
+Say = Callable[[str], None]
 
 
 def train(
     ray: Any,
     plan: Plan,
-    say: Callable[[str], None] = lambda line: None,
+    *,
+    say: Say = lambda line: None,
+    listener: Listener | None = None,
+    meanwhile: Callable[[Driver], None] = lambda driver: None,
     clock: Callable[[], Seconds] = time.monotonic,
 ) -> Result:
-    """Carry a plan out on a cluster that is there.
+    """Carry a plan out.
 
     Args:
-        ray: the package, connected.
+        ray: the package, connected to a cluster.
         plan: what to do.
         say: is told how it goes.
+        listener: records the run; None for nobody.
+        meanwhile: is called many times a second; it may add and remove workers.
         clock: seconds.
+
+    Raises:
+        ServersError: the cluster does not do what is asked of it.
+        InputError: the checkpoints are of another run.
     """
-    return asyncio.run(_trained(ray, plan, say, clock))
-
-
-async def _trained(ray: Any, plan: Plan, say: Callable[[str], None], clock: Callable[[], Seconds]) -> Result:
-    task = plan.setting.task()
-    net = net_of(task, plan.setting.seed)
-    slices = Slices(net.vector.numel(), plan.servers)
-    shards = Shards(_shard_actors(ray, plan, net, slices, task.noise_of), say)
-    found = Result()
-    rounds = Rounds(plan.policy, plan.acceptance, plan.late_finish)
-    course = Course(rounds, found.rounds.append, found.settled.append)
-    goal = plan.target
-    looks = Looks(
-        task, plan.setting.seed, ray.get, goal, plan.every, plan.updates, lambda look: say(_line(look))
-    )
-
-    def after_update(manifest: Manifest) -> bool:
-        found.made.append(clock() - found.rounds[0].opened)
-        looks.offer(manifest, found.made[-1])
-        return looks.arrived
-
-    worker_class = ray.remote(
-        max_restarts=-1, max_task_retries=0, num_cpus=1, concurrency_groups={CONTROL: 1}
-    )(WorkerActor)
-
-    def hire(worker: WorkerId) -> Any:
-        return worker_class.remote(plan.setting, worker, plan.servers, plan.prepare)
-
-    driver = Driver(
-        course,
-        Reckoning(plan.recipe, plan.workers, plan.setting.batch),
-        shards,
-        hire,
-        lambda actor: ray.kill(actor),
-        plan.workers,
-        plan.updates,
-        after_update=after_update,
-        look=lambda now: None,
-        clock=clock,
-    )
-    looking = asyncio.get_running_loop().create_task(looks.work())
-    vector = net.vector.numpy()
-    parameters = tuple(ray.put(vector[piece]) for piece in slices.all)
-    first = Manifest(0, parameters, tuple(ray.put({}) for _ in slices.all))
-    looks.offer(first, 0.0)
+    training = _Training(ray, plan, say, listener or Several(), meanwhile, clock)
     try:
-        await driver.run(first)
-        await looks.finish()
-    finally:
-        looking.cancel()
-    assert shards.manifest is not None
-    found.looks = looks.taken
-    found.parameters = np.concatenate(ray.get(list(shards.manifest.parameters)))
-    return found
+        return asyncio.run(training.carry_out())
+    except ShardLostError as error:
+        raise ServersError(str(error)) from error
+    except Exception as error:
+        told = sentence_of(error)
+        if told is None:
+            raise
+        raise ServersError(told) from error
 
 
-def _shard_actors(ray: Any, plan: Plan, net: FlatNet, slices: Slices, noise_of: str) -> list[Any]:
-    telling = mask_of(*net.layout, noise_of)
-    shard_class = ray.remote(max_restarts=-1, max_task_retries=0, num_cpus=1)(ShardActor)
-    return [
-        shard_class.remote(number, plan.recipe.optimiser, telling[piece], plan.prepare)
-        for number, piece in enumerate(slices.all)
-    ]
+@final
+class _Training:
+    """One plan."""
+
+    def __init__(
+        self,
+        ray: Any,
+        plan: Plan,
+        say: Say,
+        listener: Listener,
+        meanwhile: Callable[[Driver], None],
+        clock: Callable[[], Seconds],
+    ) -> None:
+        self._ray, self._plan, self._say, self._clock = ray, plan, say, clock
+        self._listener, self._meanwhile = listener, meanwhile
+        self._task = plan.setting.task()
+        self._net = net_of(self._task, plan.setting.seed)
+        self._slices = Slices(self._net.vector.numel(), plan.servers)
+        self._reckoning = Reckoning(plan.recipe, plan.workers, plan.setting.batch)
+        self._servers = self._shard_actors()
+        self._shards = Shards(self._servers, say)
+        self._first = Piece(0, self._net.vector.numpy().copy(), {})
+        self._workers = ray.remote(
+            max_restarts=-1, max_task_retries=0, num_cpus=1, concurrency_groups={CONTROL: 1}
+        )(WorkerActor)
+        self._found = Result()
+
+    async def carry_out(self) -> Result:
+        """From the first parameters, or those of the newest checkpoint, to the end."""
+        plan, get = self._plan, self._ray.get
+        self._looks = Looks(
+            self._task,
+            plan.setting.seed,
+            get,
+            plan.target,
+            plan.every,
+            plan.updates,
+            lambda look: self._say(_line(look)),
+        )
+        folder = plan.checkpoints
+        self._keeping = (
+            None if folder is None else Keeping(folder, plan.keep_every, plan.identity, get, self._say)
+        )
+        first = self._restored()
+        self._driver = self._new_driver()
+        helpers = [self._looks.work(), *([self._keeping.work()] if self._keeping else [])]
+        tasks = [asyncio.get_running_loop().create_task(each) for each in helpers]
+        self._looks.offer(first, 0.0)
+        try:
+            if first.version < plan.updates:
+                await self._driver.run(first, range(plan.workers))
+            await self._looks.finish()
+        finally:
+            if self._keeping is not None:
+                await self._keeping.finish()
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+            for actor in self._servers:
+                self._ray.kill(actor)
+            self._listener.end(self._driver, self._clock())
+        return self._result(self._shards.manifest or first)
+
+    def _new_driver(self) -> Driver:
+        plan, ray = self._plan, self._ray
+        return Driver(
+            self._course,
+            Maker(self._shards, self._reckoning),
+            self._shards,
+            self._hired,
+            lambda actor: ray.kill(actor),
+            begin_with=plan.workers if plan.begin_with is None else plan.begin_with,
+            after_update=self._after_update,
+            restore=self._restored,
+            look=self._look,
+            back=self._listener.back,
+            clock=self._clock,
+        )
+
+    def _look(self, driver: Driver) -> None:
+        self._listener.look(driver, self._clock())
+        self._meanwhile(driver)
+
+    def _course(self, learnt: PolicyState | None) -> Course:
+        """The rounds; what the policy has learnt goes on."""
+        plan = self._plan
+        rounds = Rounds(plan.policy, plan.acceptance, plan.late_finish)
+        if learnt is None and plan.checkpoints is not None:
+            learnt = learnt_in(plan.checkpoints, plan.policy, self._say)
+        if learnt is not None:
+            rounds.state = learnt
+        return Course(rounds, self._closed, self._settled)
+
+    def _closed(self, record: RoundRecord) -> None:
+        self._found.rounds.append(record)
+        self._listener.round(record)
+
+    def _settled(self, settle: Settle) -> None:
+        self._found.settled.append(settle)
+        self._listener.settled(settle)
+
+    def _after_update(self, manifest: Manifest) -> bool:
+        self._found.made.append(self._clock() - self._found.rounds[0].opened)
+        self._looks.offer(manifest, self._found.made[-1])
+        if self._keeping is not None:
+            self._keeping.offer(manifest, self._reckoning.noise, lambda: self._driver.learnt)
+        return self._looks.arrived or manifest.version >= self._plan.updates
+
+    def _restored(self) -> Manifest:
+        """The newest checkpoint, or the first parameters, in the store."""
+        kept = None if self._plan.checkpoints is None else read_newest(self._plan.checkpoints, self._say)
+        if kept is not None:
+            self._check(kept)
+            self._say(f"Goes on from version {kept.whole.version}, kept in {self._plan.checkpoints}.")
+        whole = self._first if kept is None else kept.whole
+        self._reckoning.noise = Noise() if kept is None else kept.noise
+        pieces = divided(whole, self._slices)
+        put = self._ray.put
+        parameters = tuple(put(piece.vector) for piece in pieces)
+        return Manifest(whole.version, parameters, tuple(put(piece.state) for piece in pieces))
+
+    def _check(self, kept: Kept) -> None:
+        size, wanted = len(kept.whole.vector), self._slices.size
+        if kept.run != self._plan.identity or size != wanted:
+            raise InputError(
+                f"The checkpoints in {self._plan.checkpoints} are of another run: a net of {size} parameters with "
+                f"{kept.run}, not {wanted} with {self._plan.identity}. Give another folder, or the same settings."
+            )
+
+    def _hired(self, worker: WorkerId) -> Any:
+        plan = self._plan
+        return self._workers.remote(plan.setting, worker, plan.servers, plan.prepare)
+
+    def _shard_actors(self) -> list[Any]:
+        plan = self._plan
+        telling = mask_of(*self._net.layout, self._task.noise_of)
+        actor = self._ray.remote(max_restarts=-1, max_task_retries=0, num_cpus=1)(ShardActor)
+        return [
+            actor.remote(number, plan.recipe.optimiser, telling[piece], plan.prepare)
+            for number, piece in enumerate(self._slices.all)
+        ]
+
+    def _result(self, last: Manifest) -> Result:
+        found, driver = self._found, self._driver
+        found.looks = self._looks.taken
+        found.begun, found.idle = driver.roster.begun, driver.roster.idle
+        found.restored, found.skipped, found.returns = self._shards.restored, driver.skipped, driver.returns
+        found.version = last.version
+        found.parameters = np.concatenate(self._ray.get(list(last.parameters)))
+        return found
 
 
 def _line(look: Look) -> str:

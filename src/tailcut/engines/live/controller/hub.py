@@ -41,6 +41,7 @@ from tailcut.engines.live.messages import (
     Refused,
     State,
 )
+from tailcut.engines.records.standing import At
 from tailcut.learning.rates import Fixed, RateRule
 from tailcut.policy import PolicyState
 from tailcut.round import Rounds
@@ -109,6 +110,16 @@ class Hub:
     def epoch(self) -> int:
         """Of the membership; 0 until the run has begun."""
         return self._orders.epoch
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether all who take part are there."""
+        return self.epoch > 0
+
+    @property
+    def workers(self) -> list[At]:
+        """What each worker does, for those who record the run."""
+        return self.places.standing()
 
     @property
     def learnt(self) -> PolicyState:

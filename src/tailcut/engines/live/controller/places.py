@@ -8,6 +8,7 @@ from enum import Enum
 from typing import final
 
 from tailcut.engines.live.messages import Hello
+from tailcut.engines.records.standing import At
 from tailcut.types import Seconds, WorkerId
 
 NOTHING = -1
@@ -53,6 +54,11 @@ class Place:
     late: Seconds = 0.0
     free: bool = False
     lost: bool = False
+
+    def standing(self) -> At:
+        """What it does, for those who record the run."""
+        said, doing = self.hello, self.doing.name.lower()
+        return At(said.worker, said.host, said.process, said.node, doing, self.version, self.heard)
 
     def now_does(self, doing: Doing, version: int) -> None:
         """It does something else from here on."""
@@ -124,6 +130,10 @@ class Places:
     def waiting(self) -> list[WorkerId]:
         """Who waits in `step()` for an answer."""
         return [worker for worker in self._there if self._all[worker].doing is Doing.WAITS]
+
+    def standing(self) -> list[At]:
+        """What everybody does, for those who record the run."""
+        return [self._all[worker].standing() for worker in self.all]
 
     def take(self, hello: Hello, now: Seconds) -> None:
         """A worker is there, or says so again."""

@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from tailcut.engines.live.slow.delays import Delays
+from tailcut.engines.slow.delays import Delays
 from tailcut.errors import ParameterError
 from tailcut.types import Seconds
 

@@ -11,12 +11,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from tailcut.engines.live.slow.ways import way
 from tailcut.engines.live.train.ddp import train_with_ddp
 from tailcut.engines.live.train.job import Arm, notes_file, read_job
 from tailcut.engines.live.train.notes import Notes
 from tailcut.engines.live.train.rounds import train_with_policy
 from tailcut.engines.live.train.work import Watch, Work
+from tailcut.engines.slow.ways import way
 from tailcut.learning.optimisers import OPTIMISERS
 from tailcut.learning.tasks.base import Task
 

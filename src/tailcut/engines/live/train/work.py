@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tailcut.engines.live.slow.delays import Delays
-from tailcut.engines.live.slow.ways import Way
 from tailcut.engines.live.train.job import Job, spread
 from tailcut.engines.live.train.notes import Look, Notes
+from tailcut.engines.slow.delays import Delays
+from tailcut.engines.slow.ways import Way
 from tailcut.learning.tasks.base import Batch, Predict, Task
 from tailcut.types import Seconds
 

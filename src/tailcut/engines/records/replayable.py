@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tailcut.engines.live.records.read import RecordedRun
-from tailcut.engines.live.records.rows import Rows, Times
+from tailcut.engines.records.read import RecordedRun
+from tailcut.engines.records.rows import Rows, Times
 from tailcut.errors import InputError
 from tailcut.table import Table
 from tailcut.types import BoolArray, Fate, FloatArray, RoundRecord, Seconds, WorkerId

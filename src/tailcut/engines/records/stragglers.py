@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tailcut.engines.live.records.rows import Times
-from tailcut.engines.live.records.tally import Share
+from tailcut.engines.records.rows import Times
+from tailcut.engines.records.tally import Share
 from tailcut.types import BoolArray, FloatArray, Seconds, WorkerId
 
 SLOW = 1.5

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.engines.live.hub_scripts import Fleet, applied, arrived, begun
-from tests.engines.live.records.recorded import asked, hub_of, record
+from tests.engines.records.recorded import asked, hub_of, record
 
-from tailcut.engines.live.records.files import RunFolder
-from tailcut.engines.live.records.listener import Guarded, Several
-from tailcut.engines.live.records.now import Now, read_now
-from tailcut.engines.live.records.read import read_run
-from tailcut.engines.live.records.run_files import RunFiles
-from tailcut.engines.live.records.start import asked_now, listeners
+from tailcut.engines.records.files import RunFolder
+from tailcut.engines.records.listener import Guarded, Several
+from tailcut.engines.records.now import Now, read_now
+from tailcut.engines.records.read import read_run
+from tailcut.engines.records.run_files import RunFiles
+from tailcut.engines.records.start import asked_now, listeners
 from tailcut.errors import InputError, MissingExtraError
 from tailcut.table import Table
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.engines.live.hub_scripts import Fleet
-from tests.engines.live.records.recorded import hub_of
+from tests.engines.records.recorded import hub_of
 
-from tailcut.engines.live.records.scalars import Scalars
+from tailcut.engines.records.scalars import Scalars
 from tailcut.errors import InputError
 from tailcut.table import Table
 

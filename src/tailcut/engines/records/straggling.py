@@ -8,12 +8,12 @@ from dataclasses import asdict
 from typing import final
 
 from tailcut.atomic import replacing
-from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.records.files import RunFolder
-from tailcut.engines.live.records.listener import Listener
-from tailcut.engines.live.records.rows import Rows
-from tailcut.engines.live.records.stragglers import report, straggler_facts
-from tailcut.engines.live.records.tally import Tally
+from tailcut.engines.records.files import RunFolder
+from tailcut.engines.records.listener import Listener
+from tailcut.engines.records.rows import Rows
+from tailcut.engines.records.standing import Standing
+from tailcut.engines.records.stragglers import report, straggler_facts
+from tailcut.engines.records.tally import Tally
 from tailcut.events import Settle
 from tailcut.types import RoundRecord, Seconds
 
@@ -46,10 +46,10 @@ class Straggling(Listener):
         self._rows.settle(settle)
         self._tally.settle(settle)
 
-    def look(self, hub: Hub, now: Seconds) -> None:
+    def look(self, standing: Standing, now: Seconds) -> None:
         """Not before the end."""
 
-    def end(self, hub: Hub, now: Seconds) -> None:
+    def end(self, standing: Standing, now: Seconds) -> None:
         """Tell."""
         facts = straggler_facts(self._rows.times(), self._tally.shares)
         for line in report(facts, self._tally.rounds):

@@ -12,9 +12,9 @@ from typing import Any, final
 
 import numpy as np
 
-from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.records.files import reason
-from tailcut.engines.live.records.listener import Listener
+from tailcut.engines.records.files import reason
+from tailcut.engines.records.listener import Listener
+from tailcut.engines.records.standing import Standing
 from tailcut.errors import InputError, MissingExtraError
 from tailcut.events import Settle
 from tailcut.types import RoundRecord, Seconds
@@ -83,13 +83,13 @@ class Scalars(Listener):
     def settled(self, settle: Settle) -> None:
         """Nothing is drawn of it."""
 
-    def look(self, hub: Hub, now: Seconds) -> None:
+    def look(self, standing: Standing, now: Seconds) -> None:
         """Let watchers see it, now and then."""
         if now >= self._next_flush:
             self._next_flush = now + FLUSH
             self._file.flush()
 
-    def end(self, hub: Hub, now: Seconds) -> None:
+    def end(self, standing: Standing, now: Seconds) -> None:
         """Close the file."""
         self._file.close()
 

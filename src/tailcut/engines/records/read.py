@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailcut.engines.live.records.asked import Asked, read_asked
-from tailcut.engines.live.records.files import RunFolder
-from tailcut.engines.live.records.lines import round_of, settled_of
+from tailcut.engines.records.asked import Asked, read_asked
+from tailcut.engines.records.files import RunFolder
+from tailcut.engines.records.lines import round_of, settled_of
 from tailcut.errors import InputError
 from tailcut.events import Settle
 from tailcut.json_lines import take_lines
@@ -32,12 +32,14 @@ class RecordedRun:
         asked: what was asked for.
         lines: closed rounds and settled gradients, in the order in which the controller learnt of them.
         ending: how it ended; None if it was broken off, or still runs.
+        returns: versions that it went back to, in order; rounds after them that were undone are not in `lines`.
     """
 
     folder: Path
     asked: Asked
     lines: tuple[RoundRecord | Settle, ...]
     ending: Ending | None
+    returns: tuple[int, ...] = ()
 
     @property
     def rounds(self) -> list[RoundRecord]:
@@ -62,7 +64,7 @@ def read_run(folder: Path) -> RecordedRun:
         raise InputError(
             f"{files.rounds} cannot be read ({error.strerror}). Give the folder of a run with rounds."
         ) from error
-    return RecordedRun(folder, asked, tuple(read.lines), read.ending)
+    return RecordedRun(folder, asked, tuple(read.lines), read.ending, tuple(read.returns))
 
 
 class _Read:
@@ -71,6 +73,7 @@ class _Read:
     def __init__(self) -> None:
         self.lines: list[RoundRecord | Settle] = []
         self.ending: Ending | None = None
+        self.returns: list[int] = []
         self._newest = -1
 
     def take(self, number: int, values: dict[str, Any]) -> None:
@@ -81,10 +84,18 @@ class _Read:
                 self._round(round_of(values))
             case "settled":
                 self.lines.append(settled_of(values))
+            case "back":
+                self._back(int(values["version"]))
             case "end":
                 self.ending = Ending(int(values["version"]), values["why"])
             case kind:
                 raise ValueError(f"a line of kind {kind!r} does not belong there")
+
+    def _back(self, version: int) -> None:
+        """What was made after that version is undone."""
+        self.lines = [line for line in self.lines if line.version < version]
+        self._newest = version - 1
+        self.returns.append(version)
 
     def _round(self, record: RoundRecord) -> None:
         if record.version <= self._newest:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TextIO, final
 
 from tailcut.atomic import replacing
-from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.records.asked import Asked
-from tailcut.engines.live.records.files import RunFolder, reason
-from tailcut.engines.live.records.lines import round_line, settled_line
-from tailcut.engines.live.records.listener import Listener
-from tailcut.engines.live.records.looking import Looking, takers
-from tailcut.engines.live.records.tally import Tally
+from tailcut.engines.records.asked import Asked
+from tailcut.engines.records.files import RunFolder, reason
+from tailcut.engines.records.lines import round_line, settled_line
+from tailcut.engines.records.listener import Listener
+from tailcut.engines.records.looking import Looking, takers
+from tailcut.engines.records.standing import Standing
+from tailcut.engines.records.tally import Tally
 from tailcut.errors import InputError
 from tailcut.events import Settle
 from tailcut.json_lines import line_of
@@ -72,19 +72,23 @@ class RunFiles(Listener):
         self._tally.settle(settle)
         self._lines.write(line_of(settled_line(settle)))
 
-    def look(self, hub: Hub, now: Seconds) -> None:
+    def back(self, version: int, why: str) -> None:
+        """A line more."""
+        self._lines.write(line_of({"kind": "back", "version": version, "why": why}))
+
+    def look(self, standing: Standing, now: Seconds) -> None:
         """Tell how it stands, if it was not told just before."""
         if now >= self._next_look:
             self._next_look = now + EVERY * max(1.0, self._asked.workers / MANY)
-            self._tell(hub, now)
+            self._tell(standing, now)
 
-    def end(self, hub: Hub, now: Seconds) -> None:
+    def end(self, standing: Standing, now: Seconds) -> None:
         """The last line, kept for good."""
-        self._lines.write(line_of({"kind": "end", "version": hub.version, "why": hub.why}))
+        self._lines.write(line_of({"kind": "end", "version": standing.version, "why": standing.why}))
         self._lines.flush()
         os.fsync(self._lines.fileno())
         self._lines.close()
-        self._tell(hub, now, over=True)
+        self._tell(standing, now, over=True)
 
     def give_up(self) -> None:
         """Let go of the file; what could not be written is lost. A run that never came to a round leaves nothing."""
@@ -95,11 +99,11 @@ class RunFiles(Listener):
                 with suppress(OSError):
                     file.unlink(missing_ok=True)
 
-    def _tell(self, hub: Hub, now: Seconds, over: bool = False) -> None:
-        if hub.epoch > 0 and not self._asked.takers:
-            self._asked = self._asked.with_takers(takers(hub))
+    def _tell(self, standing: Standing, now: Seconds, over: bool = False) -> None:
+        if standing.has_begun and not self._asked.takers:
+            self._asked = self._asked.with_takers(takers(standing))
             _replace(self._folder.run, self._asked.as_json())
-        look = self._looking.look(hub, self._tally, now, self._calendar(), over)
+        look = self._looking.look(standing, self._tally, now, self._calendar(), over)
         _replace(self._folder.now, look.as_json())
 
 

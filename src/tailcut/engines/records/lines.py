@@ -2,6 +2,7 @@
 
 {"kind": "round", …}      a closed round, lists by worker; null where a number is not known or not finite
 {"kind": "settled", …}    what became of a gradient that was pending when its round closed, and its run time
+{"kind": "back", …}       the run went back to an older version, because parameters were lost; why
 {"kind": "end", …}        how it ended; a record without this line is of a run that was broken off
 """
 

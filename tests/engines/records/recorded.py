@@ -8,10 +8,10 @@ from typing import Any
 from tests.engines.live.hub_scripts import Fleet
 
 from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.records.asked import Asked
-from tailcut.engines.live.records.files import RunFolder
-from tailcut.engines.live.records.listener import Listener
-from tailcut.engines.live.records.run_files import RunFiles
+from tailcut.engines.records.asked import Asked
+from tailcut.engines.records.files import RunFolder
+from tailcut.engines.records.listener import Listener
+from tailcut.engines.records.run_files import RunFiles
 from tailcut.names import entrant
 from tailcut.round import Rounds
 from tailcut.table import Table

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import final
 
-from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.records.listener import Listener
+from tailcut.engines.records.listener import Listener
+from tailcut.engines.records.standing import Standing
 from tailcut.errors import InputError
 from tailcut.events import Settle
 from tailcut.policy import Policy
@@ -46,19 +46,19 @@ class Learnt(Listener):
     def settled(self, settle: Settle) -> None:
         """Nothing to keep."""
 
-    def look(self, hub: Hub, now: Seconds) -> None:
+    def look(self, standing: Standing, now: Seconds) -> None:
         """Keep the state, if it has changed and was not kept just before."""
         if now < self._next or self._kept == self._rounds:
             return
         self._next, self._kept = now + EVERY, self._rounds
         try:
             # Without waiting for the disk: workers wait for the controller.
-            save_state(self._file, hub.learnt, lasting=False)
+            save_state(self._file, standing.learnt, lasting=False)
         except (InputError, TypeError) as problem:
             self._say(f"What the policy has learnt is not kept: {problem}")
             self._next = float("inf")
 
-    def end(self, hub: Hub, now: Seconds) -> None:
+    def end(self, standing: Standing, now: Seconds) -> None:
         """It is of no use any more."""
 
     def give_up(self) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.engines.live.hub_scripts import Fleet
-from tests.engines.live.records.recorded import hub_of
+from tests.engines.records.recorded import hub_of
 
-from tailcut.engines.live.records.files import RunFolder
-from tailcut.engines.live.records.listener import Listener, Several
-from tailcut.engines.live.records.stragglers import WorkerFacts, report
-from tailcut.engines.live.records.straggling import Straggling
-from tailcut.engines.live.records.tally import Tally
+from tailcut.engines.records.files import RunFolder
+from tailcut.engines.records.listener import Listener, Several
+from tailcut.engines.records.stragglers import WorkerFacts, report
+from tailcut.engines.records.straggling import Straggling
+from tailcut.engines.records.tally import Tally
 from tailcut.events import Settle
 from tailcut.table import Table
 from tailcut.types import Fate, RoundRecord

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.engines.live.records.recorded import record
+from tests.engines.records.recorded import record
 
 from tailcut import names
-from tailcut.engines.live.records.read import read_run
-from tailcut.engines.live.records.replayable import Replayable, replayable
+from tailcut.engines.records.read import read_run
+from tailcut.engines.records.replayable import Replayable, replayable
 from tailcut.errors import InputError
 from tailcut.report import as_json
 from tailcut.study.compare import Setting, compare

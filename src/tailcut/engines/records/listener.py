@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import final
 
-from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.records.files import reason
+from tailcut.engines.records.files import reason
+from tailcut.engines.records.standing import Standing
 from tailcut.events import Settle
 from tailcut.types import RoundRecord, Seconds
 
@@ -23,12 +23,16 @@ class Listener(ABC):
     def settled(self, settle: Settle) -> None:
         """A gradient that was pending at its close has come, or never will."""
 
+    def back(self, version: int, why: str) -> None:
+        """The run has gone back to parameters of an older version; rounds from there on are made again."""
+        del version, why
+
     @abstractmethod
-    def look(self, hub: Hub, now: Seconds) -> None:
+    def look(self, standing: Standing, now: Seconds) -> None:
         """Nobody waits for anything just now; called several times a second."""
 
     @abstractmethod
-    def end(self, hub: Hub, now: Seconds) -> None:
+    def end(self, standing: Standing, now: Seconds) -> None:
         """The run is over; nothing comes after."""
 
     @abstractmethod
@@ -53,15 +57,20 @@ class Several(Listener):
         for one in self._each:
             one.settled(settle)
 
-    def look(self, hub: Hub, now: Seconds) -> None:
+    def back(self, version: int, why: str) -> None:
         """Tell all."""
         for one in self._each:
-            one.look(hub, now)
+            one.back(version, why)
 
-    def end(self, hub: Hub, now: Seconds) -> None:
+    def look(self, standing: Standing, now: Seconds) -> None:
         """Tell all."""
         for one in self._each:
-            one.end(hub, now)
+            one.look(standing, now)
+
+    def end(self, standing: Standing, now: Seconds) -> None:
+        """Tell all."""
+        for one in self._each:
+            one.end(standing, now)
 
     def give_up(self) -> None:
         """Tell all."""
@@ -91,13 +100,17 @@ class Guarded(Listener):
         """Tell it."""
         self._try(lambda inner: inner.settled(settle))
 
-    def look(self, hub: Hub, now: Seconds) -> None:
+    def back(self, version: int, why: str) -> None:
         """Tell it."""
-        self._try(lambda inner: inner.look(hub, now))
+        self._try(lambda inner: inner.back(version, why))
 
-    def end(self, hub: Hub, now: Seconds) -> None:
+    def look(self, standing: Standing, now: Seconds) -> None:
         """Tell it."""
-        self._try(lambda inner: inner.end(hub, now))
+        self._try(lambda inner: inner.look(standing, now))
+
+    def end(self, standing: Standing, now: Seconds) -> None:
+        """Tell it."""
+        self._try(lambda inner: inner.end(standing, now))
 
     def give_up(self) -> None:
         """Tell it."""

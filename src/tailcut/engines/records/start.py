@@ -9,13 +9,13 @@ from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tailcut.engines.live.records.asked import Asked
-from tailcut.engines.live.records.files import RunFolder
-from tailcut.engines.live.records.listener import Guarded, Listener, Several
-from tailcut.engines.live.records.read import read_run
-from tailcut.engines.live.records.run_files import RunFiles
-from tailcut.engines.live.records.scalars import Scalars
-from tailcut.engines.live.records.straggling import Straggling
+from tailcut.engines.records.asked import Asked
+from tailcut.engines.records.files import RunFolder
+from tailcut.engines.records.listener import Guarded, Listener, Several
+from tailcut.engines.records.read import read_run
+from tailcut.engines.records.run_files import RunFiles
+from tailcut.engines.records.scalars import Scalars
+from tailcut.engines.records.straggling import Straggling
 from tailcut.types import RoundRecord, Seconds
 
 

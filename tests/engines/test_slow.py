@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from tailcut.engines.live.slow.delays import LONGEST, delays_of, no_delays
-from tailcut.engines.live.slow.ways import ONE_CALL, WAYS, way
+from tailcut.engines.slow.delays import LONGEST, delays_of, no_delays
+from tailcut.engines.slow.ways import ONE_CALL, WAYS, way
 from tailcut.errors import InputError, ParameterError, UnknownNameError
 from tailcut.table import Table
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engines.live.records.recorded import asked, record
+from tests.engines.records.recorded import asked, record
 
-from tailcut.engines.live.records.asked import Taker, read_asked
-from tailcut.engines.live.records.files import RunFolder
-from tailcut.engines.live.records.lines import round_line, round_of, settled_line, settled_of
-from tailcut.engines.live.records.read import Ending, read_run
+from tailcut.engines.records.asked import Taker, read_asked
+from tailcut.engines.records.files import RunFolder
+from tailcut.engines.records.lines import round_line, round_of, settled_line, settled_of
+from tailcut.engines.records.read import Ending, read_run
 from tailcut.errors import InputError
 from tailcut.events import Settle
 from tailcut.json_lines import line_of, take_lines

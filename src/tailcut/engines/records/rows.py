@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from tailcut.engines.live.records.lines import aligned
+from tailcut.engines.records.lines import aligned
 from tailcut.events import Settle
 from tailcut.ledger import is_run_time
 from tailcut.types import NO_NODE, BoolArray, Fate, FloatArray, IntArray, RoundRecord, Seconds

@@ -1,0 +1,129 @@
+"""The net of the live benchmarks as a task, and a run of it on servers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from tailcut import names
+from tailcut.engines.servers.cluster import cluster
+from tailcut.engines.servers.computing import Setting
+from tailcut.engines.servers.plan import Plan, Result
+from tailcut.engines.servers.train import train
+from tailcut.engines.slow.delays import Delays
+from tailcut.learning.recipe import Recipe
+from tailcut.learning.tasks.base import Task
+from tailcut.learning.tasks.own import task_of
+from tailcut.policy import Policy
+
+SMALL = 13_000
+"""Hidden units that make a net of one million parameters."""
+STORE = 2 << 30
+"""Bytes of the object store."""
+
+
+def task(hidden: int) -> Task:
+    """Random data and a net of one hidden layer."""
+    rng = torch.Generator().manual_seed(0)
+    inputs, labels = torch.randn(512, 64, generator=rng), torch.randint(10, (512,), generator=rng)
+    return task_of(
+        net=lambda: nn.Sequential(nn.Linear(64, hidden), nn.ReLU(), nn.Linear(hidden, 10)),
+        train=(inputs, labels),
+        test=(inputs[:8], labels[:8]),
+    )
+
+
+@contextmanager
+def local_cluster(processors: int) -> Iterator[Any]:
+    """Ray on this machine; its processes find this package."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    with cluster(None, processors, STORE) as ray:
+        yield ray
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """What rounds took, medians over a run in milliseconds, the first ten left out.
+
+    Attributes:
+        gradients: used per second.
+        update: from one opening to the next.
+        way: from opening to close, less the run time of the last accepted worker: jobs out, gradients' news back.
+        make: from close to the next opening: shards fetch, add up, apply, and answer.
+    """
+
+    gradients: float
+    update: float
+    way: float
+    make: float
+
+    @property
+    def overhead(self) -> float:
+        """Of a round: its time less the compute time of the last accepted worker."""
+        return self.way + self.make
+
+
+def measured(result: Result) -> Rounds:
+    """The figures of a run."""
+    rounds = result.rounds[10:]
+    slowest = [float(r.run_times.seconds[r.run_times.observed].max()) for r in rounds]
+    ways = [r.elapsed - seconds for r, seconds in zip(rounds, slowest, strict=True)]
+    gaps = [two.opened - one.opened - one.elapsed for one, two in pairwise(rounds)]
+    steps = [two.opened - one.opened for one, two in pairwise(rounds)]
+    used = sum(r.count for r in rounds[:-1]) / sum(steps)
+    return Rounds(used, 1e3 * mean(steps), 1e3 * median(ways), 1e3 * median(gaps))
+
+
+def run(
+    ray: Any,
+    policy: str = "wait-all",
+    *,
+    workers: int = 8,
+    servers: int = 1,
+    hidden: int = SMALL,
+    seconds: float = 0.05,
+    chance: float = 0.0,
+    updates: int = 60,
+    pieces: int = 1,
+) -> Result:
+    """One run.
+
+    Args:
+        ray: connected.
+        policy: by name.
+        workers: processes that compute.
+        servers: processes that hold the parameters.
+        hidden: units of the net.
+        seconds: that every mini-batch sleeps.
+        chance: that it takes nine times as long.
+        updates: to make.
+        pieces: micro-batches after which a worker may drop its work; 1: it finishes.
+    """
+    entrant = names.entrant(policy)
+    assert isinstance(entrant.policy, Policy)
+    rng = np.random.default_rng(1)
+    slow = np.where(rng.random((1000, workers)) < chance, 9.0, 1.0)
+    setting = Setting(partial(task, hidden), 8, 0, pieces, Delays(seconds * slow))
+    plan = Plan(
+        setting,
+        entrant.policy,
+        Recipe(0.01),
+        workers,
+        servers,
+        acceptance=entrant.acceptance,
+        updates=updates,
+        every=10 * updates,
+        late_finish=pieces == 1,
+    )
+    return train(ray, plan)

@@ -1,0 +1,144 @@
+"""Checkpoints of a run on servers: written by the driver in a thread, whole and of one version, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+import torch
+
+from tailcut.engines.live.checkpoints.drafts import Drafts
+from tailcut.engines.live.checkpoints.files import reason, write
+from tailcut.engines.live.checkpoints.folder import prune, publish
+from tailcut.engines.live.checkpoints.loading import newest
+from tailcut.engines.live.checkpoints.trees import CheckpointError, flat_of
+from tailcut.engines.servers.pieces import Piece, joined
+from tailcut.engines.servers.shards import Manifest
+from tailcut.noise import Average, Noise
+from tailcut.policy import Policy, PolicyState
+from tailcut.saved import load_state, save_state
+
+LEARNT = "policy.safetensors"
+"""What the policy had learnt by the newest checkpoint."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """A checkpoint.
+
+    Attributes:
+        whole: parameters and optimiser of one version.
+        noise: what the gradients had shown by then.
+        run: what was trained, so that another run does not take it up.
+    """
+
+    whole: Piece
+    noise: Noise
+    run: dict[str, Any]
+
+
+def read_newest(folder: Path, say: Callable[[str], None]) -> Kept | None:
+    """The newest checkpoint that is whole; None where there is none.
+
+    Raises:
+        CheckpointError: there are some, and not one is whole.
+    """
+    found = newest(folder, say)
+    if found is None:
+        return None
+    try:
+        state = found.state
+        numbers = {key: value.numpy() for key, value in state["optimiser"].items()}
+        whole = Piece(found.version, state["vector"].numpy(), numbers)
+        parts = [Average(**{k: v.numpy() for k, v in state["noise"][name].items()}) for name in _NOISE]
+        return Kept(whole, Noise(*parts), found.extra)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"{found.path} is no checkpoint of a run on servers ({error!r}). Give the folder of one, or an empty one."
+        ) from error
+
+
+def learnt_in(folder: Path, policy: Policy, say: Callable[[str], None]) -> PolicyState | None:
+    """What a policy had learnt; None where nothing was kept, or it cannot be read."""
+    if not (folder / LEARNT).exists():
+        return None
+    try:
+        return load_state(folder / LEARNT, policy)
+    except Exception as problem:
+        say(f"The policy begins anew: {problem}")
+        return None
+
+
+_NOISE = ("gradient", "variance")
+
+
+@final
+class Keeping:
+    """Keeps every so many versions.
+
+    Args:
+        folder: where.
+        every: updates between two.
+        run: what is trained.
+        get: fetches objects.
+        say: is told where one could not be written.
+        keep: how many stay.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        every: int,
+        run: dict[str, Any],
+        get: Callable[[list[Any]], list[Any]],
+        say: Callable[[str], None],
+        keep: int = 3,
+    ) -> None:
+        self._folder, self._every, self._run, self._keep = folder, every, run, keep
+        self._get, self._say = get, say
+        self._drafts = Drafts(folder)
+        self._waiting: asyncio.Queue[tuple[Manifest, Noise, PolicyState]] = asyncio.Queue()
+
+    def offer(self, manifest: Manifest, noise: Noise, learnt: Callable[[], PolicyState]) -> None:
+        """There is a new version; it is kept if it is time to, and none is being written still."""
+        if manifest.version % self._every == 0 and self._waiting.empty():
+            self._waiting.put_nowait((manifest, noise, learnt()))
+
+    async def work(self) -> None:
+        """Write what is offered, for ever."""
+        while True:
+            manifest, noise, learnt = await self._waiting.get()
+            try:
+                await asyncio.to_thread(self._write, manifest, noise, learnt)
+            except Exception as problem:
+                self._say(f"Version {manifest.version} was not kept: {reason(problem)}. The run goes on.")
+            self._waiting.task_done()
+
+    async def finish(self) -> None:
+        """Wait until all that was offered is written."""
+        await self._waiting.join()
+        self._drafts.close()
+
+    def _write(self, manifest: Manifest, noise: Noise, learnt: PolicyState) -> None:
+        pairs = zip(self._get(list(manifest.parameters)), self._get(list(manifest.states)), strict=True)
+        whole = joined([Piece(manifest.version, vector, state) for vector, state in pairs])
+        state = {
+            "vector": torch.tensor(whole.vector),
+            "optimiser": {key: torch.tensor(value) for key, value in whole.state.items()},
+            "noise": {
+                name: {key: torch.tensor(value) for key, value in asdict(getattr(noise, name)).items()}
+                for name in _NOISE
+            },
+        }
+        draft = self._drafts.path(manifest.version)
+        write(draft, flat_of({"version": manifest.version, "state": state, "extra": self._run}))
+        save_state(self._folder / LEARNT, learnt)
+        publish(draft, self._folder, manifest.version)
+        prune(self._folder, manifest.version, self._keep)

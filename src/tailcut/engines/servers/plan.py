@@ -1,0 +1,102 @@
+"""What to train on servers and how, and what came of it. Plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from tailcut.acceptance import SYNCHRONOUS, Acceptance
+from tailcut.engines.servers.actors import Prepare, prepare_nothing
+from tailcut.engines.servers.computing import Setting
+from tailcut.engines.servers.looks import Look
+from tailcut.errors import ParameterError
+from tailcut.events import Settle
+from tailcut.learning.recipe import Recipe
+from tailcut.learning.tasks.base import Target
+from tailcut.policy import Policy
+from tailcut.types import RoundRecord, Seconds
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What to train, and how.
+
+    Attributes:
+        setting: the task, its data, delays.
+        policy: decides when to stop waiting. acceptance: which gradients count.
+        recipe: how gradients become updates.
+        workers: processes that compute. servers: that hold the parameters.
+        begin_with: workers that must be there before the first round; None for all. The others join as they come.
+        updates: after which it ends. target: at which it ends before; None for never.
+        every: updates between two looks at the net.
+        late_finish: whether late workers finish (True) or drop their work at the next micro-batch.
+        checkpoints: folder to keep versions in, and to go on from; None for none. keep_every: updates between two.
+        prepare: is called in every new process.
+    """
+
+    setting: Setting
+    policy: Policy
+    recipe: Recipe
+    workers: int
+    servers: int = 1
+    begin_with: int | None = None
+    acceptance: Acceptance = SYNCHRONOUS
+    updates: int = 200
+    target: Target | None = None
+    every: int = 10
+    late_finish: bool = True
+    checkpoints: Path | None = None
+    keep_every: int = 50
+    prepare: Prepare = prepare_nothing
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "servers", "updates", "every", "keep_every"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} must be 1 or more, but got {getattr(self, name)}.")
+        if self.begin_with is not None and not 1 <= self.begin_with <= self.workers:
+            raise ParameterError(
+                f"begin_with must be from 1 to the {self.workers} workers, but got {self.begin_with}."
+            )
+        if self.recipe.average:
+            raise ParameterError(
+                f"Servers keep no average of the weights, but got average={self.recipe.average}. Give 0."
+            )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint must have been made for, to be gone on from."""
+        return {
+            "seed": self.setting.seed,
+            "batch": self.setting.batch,
+            "optimiser": self.recipe.optimiser,
+        }
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Result:
+    """What came of it.
+
+    Attributes:
+        rounds: closed, in order. settled: gradients that came after their close.
+        made: `(updates,)` seconds at which each update was there, since the first round opened.
+        looks: at the net.
+        begun: jobs that workers began. idle: seconds that each worker had nothing to do.
+        restored: how often a shard was given its parameters again.
+        skipped: updates of which nothing was added, and why. returns: versions that the run went back to.
+        parameters: at the end. version: of them.
+    """
+
+    rounds: list[RoundRecord] = field(default_factory=list)
+    settled: list[Settle] = field(default_factory=list)
+    made: list[Seconds] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
+    begun: int = 0
+    idle: tuple[Seconds, ...] = ()
+    restored: int = 0
+    skipped: dict[int, str] = field(default_factory=dict)
+    returns: list[int] = field(default_factory=list)
+    parameters: Any = None
+    version: int = 0

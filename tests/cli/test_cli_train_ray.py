@@ -1,0 +1,62 @@
+"""`tailcut train --engine ray`: a real cluster, small and brief; what cannot be is refused before it is started."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli, Refused
+
+from tailcut.engines.records.read import read_run
+
+RAY = ("train", "--engine", "ray")
+
+
+def test_policies_are_trained_recorded_and_kept(cli: Cli, folder: Path) -> None:
+    ended = cli(
+        *(*RAY, "--workers", "2", "--servers", "2", "--task", "logistic", "--policy", "backup:c=1,async"),
+        *(
+            "--updates",
+            "12",
+            "--every",
+            "4",
+            "--batch",
+            "8",
+            "--json",
+            "--journal",
+            "runs",
+            "--report",
+            "page.html",
+        ),
+        *("--checkpoints", "kept"),
+    )
+    assert ended.code == 0, ended.err
+    backup, asynchronous = json.loads(ended.out)
+    assert [backup["arm"], asynchronous["arm"]] == ["backup:c=1", "async"]
+    assert [backup["updates"], asynchronous["updates"]] == [12, 12]
+    assert set(backup["counts"]) == {1}
+    assert [look["version"] for look in backup["looks"]] == [0, 4, 8, 12]
+    run = read_run(Path("runs/backup_c=1"))
+    assert [record.version for record in run.rounds] == list(range(12))
+    assert run.ending is not None
+    assert run.ending.version == 12
+    assert Path("page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("train", "--engine", "spark"), "Unknown engine 'spark'"),
+        (("train", "--servers", "2"), "Add --engine ray"),
+        (("train", "--address", "auto"), "Add --engine ray"),
+        ((*RAY, "--servers", "0"), "--servers must be at least 1"),
+        ((*RAY, "--policy", "ddp"), "ddp has no servers"),
+        ((*RAY, "--policy", "bayess"), "Unknown policy 'bayess'"),
+        ((*RAY, "--address", "nowhere"), "must be host:port"),
+        ((*RAY, "--address", "127.0.0.1:1"), "No cluster answers at 127.0.0.1:1"),
+        ((*RAY, "--servers", "10000000", "--task", "logistic"), "can be divided over"),
+    ],
+)
+def test_what_cannot_be_is_refused(refused: Refused, arguments: tuple[str, ...], words: str) -> None:
+    assert words in refused(*arguments)

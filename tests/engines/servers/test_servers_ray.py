@@ -1,0 +1,193 @@
+"""Training on a real Ray cluster: the same parameters as in one process, whoever dies on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tailcut import names
+from tailcut.engines.servers.computing import Computing, Setting, net_of
+from tailcut.engines.servers.driver import Driver
+from tailcut.engines.servers.orders import Job
+from tailcut.engines.servers.pieces import Piece
+from tailcut.engines.servers.plan import Plan, Result
+from tailcut.engines.servers.reckoning import Reckoning
+from tailcut.engines.servers.shard import Shard
+from tailcut.engines.servers.train import train
+from tailcut.engines.slow.delays import Delays
+from tailcut.errors import InputError
+from tailcut.learning.rates import Linear
+from tailcut.learning.recipe import Recipe
+from tailcut.testing.servers import Strike, Strikes
+from tailcut.types import Fate, RoundRecord
+
+pytestmark = pytest.mark.timeout(90)
+
+BATCH, SEED, WORKERS, UPDATES = 8, 3, 3, 16
+TASK = partial(names.task, "logistic")
+RECIPE = Recipe(0.3, Linear(), "momentum")
+
+
+def plan(name: str = "wait-all", **more: Any) -> Plan:
+    entrant = names.entrant(name)
+    usual = Plan(
+        Setting(TASK, BATCH, SEED),
+        entrant.policy,
+        RECIPE,
+        WORKERS,
+        servers=2,
+        acceptance=entrant.acceptance,
+        updates=UPDATES,
+        every=UPDATES,
+    )
+    return replace(usual, **more)
+
+
+def slowly(seconds: float, pieces: int = 1) -> Setting:
+    """Everybody takes so long, a little more or less each time."""
+    rng = np.random.default_rng(0)
+    return Setting(TASK, BATCH, SEED, pieces, Delays(seconds * rng.uniform(0.8, 1.2, (50, 8))))
+
+
+def replayed(rounds: Sequence[RoundRecord], recipe: Recipe, workers: int) -> np.ndarray:
+    """The parameters that these accepted sets make, in one process and one piece; shares no code with the driver."""
+    task = TASK()
+    vector = net_of(task, SEED).vector.numpy().copy()
+    shard = Shard(0, recipe.optimiser, np.ones(len(vector), dtype=np.bool_))
+    shard.give(Piece(0, vector, {}))
+    reckoning = Reckoning(recipe, workers, BATCH)
+    desks = {worker: Computing(Setting(TASK, BATCH, SEED), worker, 1) for worker in range(8)}
+    for record in rounds:
+        assert record.version == shard.piece().version
+        taken = record.roster.workers[record.accepted > 0].tolist()
+        order = np.argsort(record.arrivals[record.accepted > 0], kind="stable")
+        at = [shard.piece().vector]
+        jobs = [Job(taken[k], record.version, record.version) for k in order]
+        done = [desks[job.worker].compute(job, at, lambda: False) for job in jobs]
+        came = [each for each, _ in done]
+        shard.apply(reckoning.order(0, record.version, came), [gradient[0] for _, gradient in done])
+    return shard.piece().vector
+
+
+def check(found: Result, first: int = 0) -> None:
+    """Every update once, in order."""
+    # A run that is ended from outside may have closed a round whose update was not made.
+    del found.rounds[len(found.made) :]
+    assert [record.version for record in found.rounds] == list(range(first, found.version))
+    assert (found.returns, found.skipped) == ([], {})
+
+
+def check_parameters(found: Result, rounds: Sequence[RoundRecord]) -> None:
+    np.testing.assert_allclose(found.parameters, replayed(rounds, RECIPE, WORKERS), rtol=2e-5, atol=1e-7)
+
+
+class Until:
+    """Ends a run a few updates after something has become true."""
+
+    def __init__(self, is_so: Callable[[Driver], bool]) -> None:
+        self._is_so = is_so
+        self._ends: int | None = None
+
+    def __call__(self, driver: Driver) -> None:
+        if self._ends is None and self._is_so(driver):
+            self._ends = driver.version + 5
+        driver.over |= self._ends is not None and driver.version >= self._ends
+
+
+def test_whoever_dies_the_parameters_are_those_of_the_accepted_sets(ray: Any, tmp_path: Path) -> None:
+    """A shard before and after it has made an update, and a worker, which comes back; all others wait for all."""
+    strikes = Strikes(
+        tmp_path,
+        (
+            Strike("shard", 1, "applying", 3),
+            Strike("shard", 0, "applied", 6),
+            Strike("worker", 2, "computing", 9),
+        ),
+    )
+    said: list[str] = []
+    is_back = Until(lambda driver: driver.version > 9 and 2 in driver.roster.there)
+    found = train(
+        ray,
+        plan(prepare=strikes, updates=5000, setting=slowly(0.03)),
+        say=said.append,
+        meanwhile=is_back,
+    )
+    assert strikes.struck() == 3
+    assert found.restored >= 2
+    for line in ("shard 1 has died", "shard 0 has died"):
+        assert any(line in each for each in said)
+    check(found)
+    check_parameters(found, found.rounds)
+    counts = [record.count for record in found.rounds]
+    assert counts[:9] == [WORKERS] * 9
+    assert counts[9] == WORKERS - 1
+    assert counts[-1] == WORKERS, "it takes part again"
+    made = [each for each in strikes.seen() if each.point == "applied"]
+    for shard in range(2):
+        by_version: dict[int, set[str]] = {}
+        for each in made:
+            if each.number == shard:
+                by_version.setdefault(each.version, set()).add(each.what)
+        assert sorted(by_version) == list(range(found.version))
+        assert all(len(digests) == 1 for digests in by_version.values()), "an update made twice is the same"
+
+
+def test_late_work_is_dropped_and_a_target_ends_the_run(ray: Any) -> None:
+    task = TASK()
+    target = replace(task.target, value=task.evaluate(task.net(SEED))["loss"] * 0.9, figure="loss", at="most")
+    found = train(
+        ray,
+        plan("backup:b=1", setting=slowly(0.03, 8), late_finish=False, target=target, every=2, updates=5000),
+    )
+    assert found.version < 5000
+    assert all(record.count == WORKERS - 1 for record in found.rounds)
+    check(found)
+    check_parameters(found, found.rounds)
+    assert (np.concatenate([record.fates for record in found.rounds]) == Fate.ABANDONED).any()
+    assert found.looks[-1].figures["loss"] < found.looks[0].figures["loss"]
+
+
+def test_workers_join_and_leave_while_it_trains(ray: Any) -> None:
+    done: list[str] = []
+
+    def is_done(driver: Driver) -> bool:
+        if driver.version >= 5 and not done:
+            driver.add(WORKERS)
+            done.append("added")
+        if WORKERS in driver.roster.there and len(done) == 1:
+            driver.remove(0)
+            done.append("removed")
+        return len(done) == 2
+
+    found = train(ray, plan(updates=5000, setting=slowly(0.03)), meanwhile=Until(is_done))
+    check(found)
+    check_parameters(found, found.rounds)
+    rosters = [record.roster.workers.tolist() for record in found.rounds]
+    assert rosters[0] == [0, 1, 2]
+    assert rosters[-1] == [1, 2, 3]
+
+
+def test_a_run_goes_on_from_its_checkpoint_as_if_nothing_had_happened(ray: Any, tmp_path: Path) -> None:
+    half = plan(updates=10, checkpoints=tmp_path / "kept", keep_every=5)
+    first = train(ray, half)
+    said: list[str] = []
+    rest = train(ray, replace(half, updates=20, servers=3), say=said.append)
+    assert any("Goes on from version 10" in line for line in said)
+    check(rest, first=10)
+    check_parameters(rest, [*first.rounds, *rest.rounds])
+    with pytest.raises(InputError, match="are of another run"):
+        train(ray, replace(half, updates=30, recipe=Recipe(0.3, Linear(), "adam")))
+
+
+def test_stale_gradients_are_used(ray: Any) -> None:
+    found = train(ray, plan("async", updates=60, setting=slowly(0.05)))
+    assert found.version == 60
+    stale = np.concatenate([record.staleness for record in found.rounds[WORKERS:]])
+    assert 0.5 < stale.mean() < WORKERS
+    assert np.isfinite(found.parameters).all()
