@@ -8,7 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+
 from tailcut import names
+from tailcut.cli.watching import shown
 from tailcut.engines.live.train.job import Arm, Job
 from tailcut.engines.live.train.summary import Trained
 from tailcut.engines.records.listener import Listener
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 STORE = 512 << 20
 """Bytes of the object store of a cluster that is started here."""
+PAUSE = 0.25
+"""Seconds between two refreshments of the live view."""
 
 
 def check_arms(job: Job) -> None:
@@ -46,7 +51,7 @@ def train_on_servers(
     checkpoints: Path | None,
     say: Callable[[str], None],
 ) -> tuple[Trained, ...]:
-    """Train every arm of a job.
+    """Train every arm of a job; whoever sits at a terminal sees what each worker does, if the run is recorded.
 
     Args:
         job: what to do.
@@ -67,14 +72,32 @@ def train_on_servers(
     Slices(net_of(names.task(job.task), job.seed).vector.numel(), servers)
     where = "here" if address is None else f"at {address}"
     say(f"Starting {job.workers} workers and {servers} servers on Ray {where} …")
+    console = Console(stderr=True)
+    folders = [Path(folder) for arm in job.arms if console.is_interactive and (folder := job.journal(arm))]
     found = []
-    with cluster(address, job.workers + servers, STORE) as ray:
+    with cluster(address, job.workers + servers, STORE) as ray, shown(folders, console) as refresh:
+        if folders:
+            say = partial(console.print, markup=False, highlight=False)
         for arm in job.arms:
             told = partial(_told, say, arm)
             plan = _plan(job, arm, delays, goal, servers, checkpoints)
-            result = train(ray, plan, say=told, listener=_listener(job, arm, told))
+            result = train(ray, plan, say=told, listener=_listener(job, arm, told), meanwhile=_paced(refresh))
             found.append(_trained(arm, job, result, goal))
     return tuple(found)
+
+
+def _paced(refresh: Callable[[], None]) -> Callable[[object], None]:
+    """A few times a second, however often it is called."""
+    due = 0.0
+
+    def call(driver: object) -> None:
+        nonlocal due
+        del driver
+        if time.monotonic() >= due:
+            due = time.monotonic() + PAUSE
+            refresh()
+
+    return call
 
 
 def _told(say: Callable[[str], None], arm: Arm, line: str) -> None:

@@ -5,7 +5,7 @@
 
 Every process writes a line for each point it comes to, at once and in full, so that a death loses none; `seen` reads
 them back. Points are those of `tailcut.engines.live.points`: `computing` and `computed` of workers; `giving`,
-`applying` and `applied` of shards.
+`applying`, `stepped` and `applied` of shards.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 from tailcut.engines.live import points
+
+PATIENCE = 10.0
+"""Seconds that a death waits for another process."""
 
 
 @final
@@ -28,12 +32,14 @@ class Strike:
     Attributes:
         kind: `worker` or `shard`. number: which; None for whoever comes there first.
         point: at which. version: or the first one after it.
+        after: number of another of its kind that must have applied the same version first; None for nobody.
     """
 
     kind: str
     number: int | None
     point: str
     version: int
+    after: int | None = None
 
 
 @final
@@ -72,6 +78,7 @@ class Strikes:
             notes.flush()
             for place, strike in enumerate(self.each):
                 if self._is_due(strike, kind, number, point, version) and self._is_first(place):
+                    self._wait_for(strike, version)
                     os.kill(os.getpid(), signal.SIGKILL)
 
         points.watch(watch)
@@ -82,14 +89,25 @@ class Strikes:
 
     def seen(self) -> list[Seen]:
         """All notes, by process; those of one process in order."""
-        lines = [
-            line for file in sorted(self.folder.glob("*.jsonl")) for line in file.read_text().splitlines()
-        ]
-        return [Seen(*json.loads(line)) for line in lines]
+        # A last line without an end is being written.
+        whole = [file.read_text().rpartition("\n")[0] for file in sorted(self.folder.glob("*.jsonl"))]
+        return [Seen(*json.loads(line)) for text in whole for line in text.splitlines()]
 
     def _is_due(self, strike: Strike, kind: str, number: int, point: str, version: int) -> bool:
         is_here = (strike.kind, strike.point) == (kind, point) and version >= strike.version
         return is_here and strike.number in (None, number)
+
+    def _wait_for(self, strike: Strike, version: int) -> None:
+        """Until another one has come to its end, or for a while."""
+        until = time.monotonic() + PATIENCE
+        while strike.after is not None and time.monotonic() < until:
+            if any(
+                (each.kind, each.number, each.point, each.version)
+                == (strike.kind, strike.after, "applied", version)
+                for each in self.seen()
+            ):
+                return
+            time.sleep(0.01)
 
     def _is_first(self, place: int) -> bool:
         """Of several that come at once only one dies, and it does not die again."""

@@ -85,6 +85,11 @@ class Driver:
     # -- how it stands ------------------------------------------------------------------------------------------
 
     @property
+    def manifest(self) -> Manifest | None:
+        """The newest; None before the first."""
+        return self._manifest
+
+    @property
     def version(self) -> int:
         """Of the newest parameters."""
         return 0 if self._manifest is None else self._manifest.version

@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 import torch
 
+from tailcut.engines.live import points
 from tailcut.engines.servers.orders import Answer, Order
 from tailcut.engines.servers.pieces import Piece, Vector
 from tailcut.learning.optimisers import optimiser
@@ -67,6 +68,7 @@ class Shard:
             for group in self._optimiser.param_groups:
                 group["lr"] = order.rate
             self._optimiser.step()
+            points.at("stepped", order.base)
             answer = replace(found, version=order.base + 1)
         self._version, self._mean = order.base + 1, None
         self._last = order, answer

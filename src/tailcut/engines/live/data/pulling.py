@@ -22,10 +22,13 @@ from tailcut.types import Seconds
 
 __all__ = ["PullError", "Puller", "Wanted"]
 
-REACH: Seconds = 1.0
+REACH: Seconds = 0.5
 """To connect to a holder."""
-ANSWER: Seconds = 2.0
-"""For a holder to answer before the next is asked. An answer that comes later is taken when its turn comes again."""
+ANSWER: Seconds = 0.3
+"""For a holder to answer before the next is asked, beside what the way takes: it may stand still. An answer that comes
+later is taken when its turn comes again."""
+SLOWEST = 50e6
+"""Bytes per second of a way on which that much is not counted twice."""
 AHEAD = 8
 """Updates asked for before they are needed: one at a time would take a way there and back each."""
 PAUSE: Seconds = 0.01
@@ -44,6 +47,7 @@ class Puller:
     def __init__(self, length: int, dtype: torch.dtype, key: Key | None = None) -> None:
         self._pool, self._key = Pool(length, dtype), key
         self._most_bytes = max(MOST_HEAD, length * dtype.itemsize)
+        self._answer_in = ANSWER + self._most_bytes / SLOWEST
         self._context = zmq.Context(1)
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         # Updates that came before their turn, by holder and version.
@@ -146,7 +150,7 @@ class Puller:
 
     def _try(self, search: Search, worker: int) -> Update | None:
         """Ask one holder; it has its share of the time that is left."""
-        address, patience = search.holders[worker], min(search.left / len(search.holders), ANSWER)
+        address, patience = search.holders[worker], min(search.left / len(search.holders), self._answer_in)
         asked_already, search.ahead = worker == search.ahead, None
         if not asked_already and not self._ask(address, search.asked, min(patience, REACH)):
             search.said[worker] = "cannot be reached"
