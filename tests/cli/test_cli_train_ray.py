@@ -15,7 +15,7 @@ RAY = ("train", "--engine", "ray")
 
 def test_policies_are_trained_recorded_and_kept(cli: Cli, folder: Path) -> None:
     ended = cli(
-        *(*RAY, "--workers", "2", "--servers", "2", "--task", "logistic", "--policy", "backup:c=1,async"),
+        *(*RAY, "--workers", "2", "--servers", "1", "--task", "logistic", "--policy", "backup:c=1,async"),
         *(
             "--updates",
             "12",

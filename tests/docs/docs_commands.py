@@ -6,6 +6,7 @@ import typer
 from torch.distributed.run import get_args_parser
 
 from tailcut import cli
+from tailcut.engines.servers.cluster import load_ray
 
 COMMANDS = (
     *("compare", "backtest", "fit", "table", "policies", "clusters", "tasks", "study", "report", "reproduce"),
@@ -27,6 +28,7 @@ def torchrun_options() -> set[str]:
 
 def ray_options() -> set[str]:
     """The long options of `ray start`."""
+    load_ray()
     from ray.scripts import scripts
 
     return {option for parameter in scripts.start.params for option in parameter.opts}

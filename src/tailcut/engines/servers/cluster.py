@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,8 +27,9 @@ def load_ray() -> Any:
     Raises:
         MissingExtraError: it is not installed.
     """
-    # Read when it is imported.
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if "ray" not in sys.modules:
+        # Read when it is imported; whoever has imported it before has decided.
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
     except ModuleNotFoundError as error:
@@ -52,7 +54,8 @@ def cluster(address: str | None, processors: int, store: int | None = None) -> I
         ServersError: it does not accept this process, or could not be started.
     """
     ray = load_ray()
-    if address is None and not any(name in os.environ for name in _TOKENS):
+    is_on = os.environ.get("RAY_AUTH_MODE") == "token"
+    if address is None and is_on and not any(name in os.environ for name in _TOKENS):
         # Of this run alone, and in no file: the one that Ray would make is everybody's to read.
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     if ray.is_initialized():
