@@ -131,6 +131,8 @@ def _reduce_in_place(updating: Any) -> None:
     reduce = updating.reduce
 
     def in_place(group: Any, me: int, accepted: Any, source: Any, out: Any, *more: Any, **named: Any) -> None:
+        # Through shared memory nothing is written to the result before all is there: this bug is one of rings.
+        named["shared"] = None
         out.copy_(source)
         try:
             reduce(group, me, accepted, source, out, *more, **named)

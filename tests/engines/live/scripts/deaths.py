@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import tailcut
-from tailcut.engines.live.data.ring import ReduceError
+from tailcut.engines.live.data.reducing import ReduceError
 from tailcut.engines.live.worker import updating
 
 DIE = {5: ("computing", 5), 4: ("reducing", 10), 3: ("applying", 15), 2: ("reducing", 25)}

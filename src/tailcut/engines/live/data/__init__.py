@@ -5,9 +5,10 @@ FlatBuffer.pack ─▶ stamp(Close) ─▶ reduce (accepted only) ─▶ Update.
 """
 
 from tailcut.engines.live.data.buffer import FlatBuffer, Layout
+from tailcut.engines.live.data.group import Group, mesh
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller, PullError, Wanted
-from tailcut.engines.live.data.ring import Group, ReduceError, mesh, reduce
+from tailcut.engines.live.data.reducing import ReduceError, reduce
 from tailcut.engines.live.data.serving import UpdateServer
 from tailcut.engines.live.data.trailer import TrailerError
 from tailcut.engines.live.data.updates import START, Update, UpdateError, link

@@ -18,6 +18,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
+from tailcut.engines.live.data.memory import Memory
 from tailcut.engines.live.data.parts import averaged, parameters, refuse_gradients, widest
 from tailcut.engines.live.data.pool import Pool
 from tailcut.engines.live.data.scaling import (
@@ -28,7 +29,8 @@ from tailcut.engines.live.data.scaling import (
     spread_together,
 )
 from tailcut.engines.live.data.scatter import SCATTER, Scattering
-from tailcut.engines.live.data.trailer import LENGTH, Closed, samples_in, trailer
+from tailcut.engines.live.data.shared import Shared
+from tailcut.engines.live.data.trailer import LENGTH, Closed, digest, samples_in, trailer
 from tailcut.engines.live.messages import Scatter
 
 
@@ -102,7 +104,9 @@ class FlatBuffer:
         device = self._trained[0].device
         on_host = device.type == "cpu"
         self._together = mostly_small(self.layout.parameters)
-        self.source = torch.zeros(self.layout.length, dtype=self.layout.dtype, pin_memory=not on_host)
+        self._memory = Memory.made(self.layout.length, self.layout.dtype) if on_host else None
+        self.shared = Shared(self._memory)
+        self.source = self._memory.source if self._memory else self._alone(on_host)
         # What is gathered in and spread from on the net's device; few large parameters on the host need no such place.
         direct = on_host and not self._together
         self._staged = self.source if direct else torch.zeros_like(self.source, device=device)
@@ -128,6 +132,7 @@ class FlatBuffer:
             share: of the mini-batch that they are. Who adds up micro-batches has that share of its usual gradient.
         """
         refuse_gradients(self._named, self._frozen)
+        self._mark(0)
         values = [each.grad for each in self._trained]
         factor = samples / share
         if self._together:
@@ -149,7 +154,17 @@ class FlatBuffer:
 
     def stamp(self, closed: Closed) -> None:
         """Write the trailer of a `Close` into `source`: what was packed may now be reduced."""
+        self._mark(0)
         self._own[-1].numpy()[:] = trailer(closed, self._samples)
+        self._mark(int.from_bytes(digest(closed)[:7], "big") + 1)
+
+    def _mark(self, what: int) -> None:
+        """Others of this machine may look: say which round is in `source`, nothing before it is written to."""
+        if self._memory is not None:
+            self._memory.holds = what
+
+    def _alone(self, on_host: bool) -> Tensor:
+        return torch.zeros(self.layout.length, dtype=self.layout.dtype, pin_memory=not on_host)
 
     def finite(self) -> bool:
         """Whether all that was packed can be averaged. A buffer may hold infinities (masks do), but no NaN."""

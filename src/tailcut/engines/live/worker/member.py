@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import final
 
 from tailcut.engines.live.data.buffer import FlatBuffer
+from tailcut.engines.live.data.group import Group
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller
-from tailcut.engines.live.data.ring import Group
 from tailcut.engines.live.messages import (
     Again,
     Arrived,

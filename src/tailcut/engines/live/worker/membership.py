@@ -7,8 +7,8 @@ from typing import final
 
 import msgspec
 
+from tailcut.engines.live.data.group import Group
 from tailcut.engines.live.data.pulling import Puller
-from tailcut.engines.live.data.ring import Group
 from tailcut.engines.live.messages import Again, Applied, Close, Go, Hello, Limit, New, Over, State, Stop
 from tailcut.engines.live.points import at
 from tailcut.engines.live.worker.inbox import Inbox, Renewed, RunError
@@ -149,6 +149,10 @@ class Membership:
     def places(self, workers: Iterable[WorkerId]) -> list[int]:
         """In the process group of this epoch."""
         return [self.new.members.index(worker) for worker in workers]
+
+    def are_of_one_machine(self, workers: Iterable[WorkerId]) -> bool:
+        """Whether all these have the same host in their addresses, which all members know."""
+        return len({self._addresses[worker].rpartition(":")[0] for worker in workers}) == 1
 
     def _say_hello(self) -> None:
         version, chain = self._own.replica.version, self._own.log.chain

@@ -9,9 +9,9 @@ import sys
 from torch._C._distributed_c10d import PrefixStore
 
 from tailcut.engines.live.data.buffer import FlatBuffer
+from tailcut.engines.live.data.group import Group, mesh
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller
-from tailcut.engines.live.data.ring import Group, mesh
 from tailcut.engines.live.data.serving import UpdateServer
 from tailcut.engines.live.keys import found_key
 from tailcut.engines.live.messages import Hello

@@ -9,7 +9,7 @@ from typing import final
 from tailcut.engines.live.data.buffer import FlatBuffer
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller, Wanted
-from tailcut.engines.live.data.ring import ReduceError, reduce
+from tailcut.engines.live.data.reducing import ReduceError, reduce
 from tailcut.engines.live.data.updates import Update
 from tailcut.engines.live.messages import Applied, Close
 from tailcut.engines.live.points import at
@@ -63,7 +63,8 @@ class Updating:
         if group is not None:
             try:
                 what = (self.flat.source, reduced, close.version, SILENCE)
-                reduce(group, me, places, *what, lazy=members.is_lazy)
+                shared = self.flat.shared if members.are_of_one_machine(close.accepted) else None
+                reduce(group, me, places, *what, lazy=members.is_lazy, shared=shared)
                 failed = False
             except ReduceError:
                 pass

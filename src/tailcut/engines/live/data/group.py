@@ -1,0 +1,69 @@
+"""Of the members of one epoch: a Gloo group, in which each can send to each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Protocol, cast
+
+import torch.distributed as dist
+from torch import Tensor
+from torch._C._distributed_c10d import Store
+
+from tailcut.types import Seconds
+
+TAGS = 1 << 31
+"""Different tags of messages."""
+
+
+class Work(Protocol):
+    """An operation under way."""
+
+    def wait(self, timeout: timedelta = ...) -> bool:
+        """Until it is done; raises RuntimeError where it failed."""
+
+
+class Group(Protocol):
+    """What is used of a Gloo group. Ranks are places in the group, not worker numbers."""
+
+    def size(self) -> int:
+        """How many members there are."""
+
+    def allreduce(self, tensors: list[Tensor], opts: dist.AllreduceOptions = ...) -> Work:
+        """Sum in place over all members."""
+
+    def send(self, tensors: list[Tensor], dstRank: int, tag: int) -> Work:
+        """To one member."""
+
+    def recv(self, tensors: list[Tensor], srcRank: int, tag: int) -> Work:
+        """From one member."""
+
+
+def mesh(store: Store, place: int, size: int, timeout: Seconds, host: str = "", lazy: bool = False) -> Group:
+    """A Gloo group in which every member is connected to every other; returns when all have come.
+
+    Args:
+        store: where they find each other; of its own prefix for every epoch.
+        place: of this member in the group.
+        size: members.
+        timeout: seconds to wait for the others, and for any single operation later on.
+        host: name or address of this machine, for the others; by default the interface that the
+            environment variable GLOO_SOCKET_IFNAME names, or what the host name resolves to.
+        lazy: return at once; two members are connected when they first need it. For who cannot wait for all to come.
+    """
+    gloo, limit = dist.ProcessGroupGloo, timedelta(seconds=timeout)
+    if not (host or lazy):
+        return cast(Group, gloo(store, place, size, limit))
+    options = gloo._Options()  # type: ignore[attr-defined]
+    options._timeout, options._devices = limit, [gloo.create_device(hostname=host, lazy_init=lazy)]
+    return cast(Group, gloo(store, place, size, options))
+
+
+def wait(work: Work | None, timeout: Seconds | None) -> None:
+    """For one operation, once: Gloo counts what is waited for, and a second time would never end.
+
+    Args:
+        work: under way; None for nothing.
+        timeout: seconds; None for what the group was made with.
+    """
+    if work is not None:
+        _ = work.wait() if timeout is None else work.wait(timedelta(seconds=timeout))

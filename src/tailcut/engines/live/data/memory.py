@@ -1,0 +1,121 @@
+"""Memory that the workers of one machine see of each other: a worker's vector, and room for what it adds up for all.
+
+It has no name in any file system, so nothing of it stays behind whoever dies. Others open it by way of the process that
+made it, which the system allows to the same user only.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+import sys
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Key: TypeAlias = tuple[int, int, int]
+"""Of a memory: process, descriptor there, and a number of chance."""
+NOWHERE: Key = (0, 0, 0)
+"""Of one that is not shared."""
+MOST_SHARERS = 64
+"""Workers that may add up through their memories."""
+_HEAD = mmap.PAGESIZE
+_NAME = "tailcut"
+_KEY, _HOLDS, _GIVEN = range(3)
+
+
+@final
+class Memory:
+    """Of one worker, as it or another of the same machine sees it.
+
+    Args:
+        key: of it.
+        length: numbers of the vector.
+        dtype: of them.
+        descriptor: to map.
+
+    Attributes:
+        key: of it.
+        source: `(length,)`, what its worker brings.
+    """
+
+    def __init__(self, key: Key, length: int, dtype: torch.dtype, descriptor: int) -> None:
+        self.key = key
+        room = length + MOST_SHARERS
+        whole = mmap.mmap(descriptor, _size(length, dtype))
+        self._head = np.frombuffer(whole, np.int64, 3)
+        self.source = torch.frombuffer(whole, dtype=dtype, count=length, offset=_HEAD)
+        self._sums = torch.frombuffer(whole, dtype=dtype, count=room, offset=_HEAD + length * dtype.itemsize)
+
+    @classmethod
+    def made(cls, length: int, dtype: torch.dtype) -> Memory | None:
+        """This worker's own; None where the system has no such thing, or gives none."""
+        if sys.platform != "linux":
+            return None
+        with suppress(OSError):
+            file = open(os.memfd_create(_NAME), "r+b", buffering=0)  # noqa: PTH123, SIM115
+            file.truncate(_size(length, dtype))
+            key = (os.getpid(), file.fileno(), secrets.randbits(62) + 1)
+            own = cls(key, length, dtype, file.fileno())
+            own._head[_KEY] = key[-1]
+            # Open as long as there is anybody to look into it.
+            weakref.finalize(own, file.close)
+            return own
+        return None
+
+    @classmethod
+    def of(cls, key: Key, length: int, dtype: torch.dtype) -> Memory | None:
+        """Another worker's; None where it cannot be reached: it is gone, or this process may not look."""
+        path = f"/proc/{key[0]}/fd/{key[1]}"
+        with suppress(OSError):
+            # Where processes are counted anew, the same numbers may stand for something else.
+            if not str(Path(path).readlink()).startswith(f"/memfd:{_NAME}"):
+                return None
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                if os.fstat(descriptor).st_size == _size(length, dtype):
+                    found = cls(key, length, dtype, descriptor)
+                    return found if found._head[_KEY] == key[-1] else None
+            finally:
+                os.close(descriptor)
+        return None
+
+    @property
+    def holds(self) -> int:
+        """What `source` is for: a number for the round; 0 while it is written."""
+        return int(self._head[_HOLDS])
+
+    @holds.setter
+    def holds(self, what: int) -> None:
+        self._head[_HOLDS] = what
+
+    def room(self, length: int) -> tuple[int, Tensor]:
+        """Room for sums, in place of the oldest: where it is, and what to write to.
+
+        Whoever reads the oldest meanwhile can see that it does, by `has`.
+        """
+        all_room, begin = len(self._sums), int(self._head[_GIVEN])
+        if begin % all_room + length > all_room:
+            begin += all_room - begin % all_room
+        self._head[_GIVEN] = begin + length
+        return begin, self.at(begin, length)
+
+    def at(self, position: int, length: int) -> Tensor:
+        """Sums that were put there."""
+        begin = position % len(self._sums)
+        return self._sums[begin : begin + length]
+
+    def has(self, position: int) -> bool:
+        """Whether the sums that were put there have not been written over until now."""
+        return int(self._head[_GIVEN]) <= position + len(self._sums)
+
+
+def _size(length: int, dtype: torch.dtype) -> int:
+    """Bytes of a memory."""
+    return _HEAD + (2 * length + MOST_SHARERS) * dtype.itemsize
