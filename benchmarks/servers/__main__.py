@@ -1,6 +1,6 @@
 """Run the sections named, or all; one line per claim at the end, exit code 1 if any fails.
 
-python -m benchmarks.servers [REPEATS] [overhead|stragglers …]
+python -m benchmarks.servers [REPEATS] [overhead|stragglers|saturation|traffic|staleness|deaths|lost_nodes …]
 """
 
 from __future__ import annotations
@@ -8,9 +8,19 @@ from __future__ import annotations
 import sys
 
 from benchmarks.sections import run
-from benchmarks.servers import overhead, stragglers
+from benchmarks.servers import deaths, lost_nodes, overhead, saturation, staleness, stragglers, traffic
 
-SECTIONS = {"overhead": overhead.main, "stragglers": stragglers.main}
+SECTIONS = {
+    "overhead": overhead.main,
+    "stragglers": stragglers.main,
+    "saturation": saturation.main,
+    "traffic": traffic.main,
+    "staleness": staleness.main,
+    "deaths": lambda repeats: deaths.main(max(repeats, DEATHS)),
+    "lost_nodes": lost_nodes.main,
+}
+DEATHS = 10
+"""Of each kind, at least."""
 REPEATS = 3
 
 if __name__ == "__main__":

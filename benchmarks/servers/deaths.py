@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +22,7 @@ from benchmarks.claims import Claim, print_table
 from benchmarks.servers.job import local_cluster
 from tailcut import names
 from tailcut.engines.servers.actors import digest_of
+from tailcut.engines.servers.cluster import cluster
 from tailcut.engines.servers.computing import Setting
 from tailcut.engines.servers.driver import Driver
 from tailcut.engines.servers.plan import Plan
@@ -62,74 +65,117 @@ def main(repeats: int) -> list[Claim]:
     with local_cluster(WORKERS + SERVERS) as ray:
         for name, strikes in kinds(repeats).items():
             began = time.monotonic()
-            struck, versions, restored, wrong = killed(ray, strikes, 3 + APART * repeats + 5)
+            struck, versions, restored, wrong = killed(ray, strikes)
             rows.append([name, str(struck), str(versions), str(restored), wrong or "none"])
             rows[-1].append(f"{time.monotonic() - began:.0f}")
             claims.append(Claim(f"{name} killed: no violation", wrong or f"none in {struck}", not wrong))
-    print_table("Killed while it trains", ("", "deaths", "updates", "restored", "violations", "s"), rows)
-    claims.append(driver_killed(repeats))
+        print_table("Killed while it trains", ("", "deaths", "updates", "restored", "violations", "s"), rows)
+        claims += driver_killed(ray, repeats)
     return claims
 
 
-def killed(ray: Any, strikes: list[Strike], updates: int) -> tuple[int, int, int, str]:
+def killed(ray: Any, strikes: list[Strike]) -> tuple[int, int, int, str]:
     """One run with these deaths; how many there were, versions, shards restored, and what was wrong."""
     with tempfile.TemporaryDirectory() as name:
         script = Strikes(Path(name), tuple(strikes))
         manifests: dict[int, list[str]] = {}
-
-        def note(driver: Driver) -> None:
-            now = driver.manifest
-            if now is not None and now.version not in manifests:
-                manifests[now.version] = [digest_of(each).hex() for each in ray.get(list(now.parameters))]
-
-        result = train(ray, plan(script, updates), meanwhile=note)
-        wrong = ""
+        note = _noting(ray, script, manifests, len(strikes))
+        # As long as it takes for all to happen, and everybody to be there again.
+        result = train(ray, plan(script, 100_000), meanwhile=note)
         try:
-            # Versions may pass between two looks; those that were looked at must be right.
-            seen = [version for version in manifests if version]
-            check(script.seen(), {v: manifests.get(v, ()) for v in range(max(seen) + 1)}, SERVERS)
+            check(script.seen(), manifests, SERVERS)
+            wrong = ""
         except Violation as violation:
             wrong = str(violation)
-        if result.version != updates or script.struck() != len(strikes):
-            wrong = (
-                wrong or f"{result.version} updates of {updates}, {script.struck()} deaths of {len(strikes)}"
-            )
+        if len(result.made) != result.version or result.returns or result.skipped:
+            wrong = wrong or f"{len(result.made)} updates, but version {result.version}"
         return script.struck(), result.version, result.restored, wrong
 
 
-def driver_killed(times: int) -> Claim:
-    """The driver killed at moments of chance and started again, until it has come to its end."""
+def _noting(
+    ray: Any, script: Strikes, manifests: dict[int, list[str]], deaths: int
+) -> Callable[[Driver], None]:
+    """Write down every manifest; end the run a few updates after the last death."""
+    ends: list[int] = []
+
+    def note(driver: Driver) -> None:
+        now = driver.manifest
+        if now is not None and now.version not in manifests:
+            manifests[now.version] = [digest_of(each).hex() for each in ray.get(list(now.parameters))]
+        if not ends and script.struck() == deaths and len(driver.roster.there) == WORKERS:
+            ends.append(driver.version + APART)
+        driver.over |= bool(ends) and driver.version >= ends[0]
+
+    return note
+
+
+# -- the driver -----------------------------------------------------------------------------------------------------
+
+UPDATES, EVERY = 1500, 20
+
+
+def driver_killed(ray: Any, times: int) -> list[Claim]:
+    """The driver killed at moments of chance and started again, until it has come to its end.
+
+    All wait for all, so that every round has the same gradients whenever it is made: the parameters at the end must be
+    those of a run that nobody killed.
+    """
     rng = np.random.default_rng(0)
+    address = ray.get_runtime_context().gcs_address
     with tempfile.TemporaryDirectory() as name:
-        folder, lives = Path(name), 0
+        folder, lives, most_lost, reached = Path(name), 0, 0, 0
         for _ in range(times):
-            process = _driver(folder)
-            time.sleep(float(rng.uniform(8.0, 16.0)))
+            process = _driver(folder, address)
+            while _newest(folder / "kept") < reached + EVERY and process.poll() is None:
+                time.sleep(0.05)
+            time.sleep(float(rng.uniform(0.0, 2.0)))
             lives += process.poll() is None
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        last = _driver(folder)
+            reached = _newest(folder / "kept")
+            made = max(each.version for each in Strikes(folder).seen() if each.point == "applied") + 1
+            most_lost = max(most_lost, made - reached)
+        last = _driver(folder, address)
         code = last.wait(timeout=300)
-        version = json.loads((folder / "result.json").read_text())["version"] if code == 0 else None
-    text = f"the driver killed {times} times and resumed: the run comes to its end"
-    return Claim(text, f"version {version} after {lives} deaths", version == UPDATES)
+        told = json.loads((folder / "result.json").read_text()) if code == 0 else {"version": None}
+        usual = train(ray, plan(Strikes(folder / secrets.token_hex(4)), UPDATES)) if code == 0 else None
+        apart = (
+            float("inf")
+            if usual is None
+            else float(np.abs(np.asarray(told["parameters"]) - usual.parameters).max())
+        )
+    what = f"the driver killed {times} times and started again"
+    return [
+        Claim(
+            f"{what}: comes to its end, from the newest checkpoint each time (every {EVERY})",
+            f"version {told['version']} after {lives} deaths, at most {most_lost} updates made again",
+            told["version"] == UPDATES and lives == times and most_lost <= 3 * EVERY,
+        ),
+        Claim(
+            f"{what}: the parameters are those of a run without deaths", f"{apart:.1e} apart", apart < 1e-4
+        ),
+    ]
 
 
-UPDATES = 1500
+def _newest(kept: Path) -> int:
+    """The version of the newest checkpoint; 0 where there is none."""
+    found = [int(digits) for each in kept.glob("*") if (digits := "".join(filter(str.isdigit, each.stem)))]
+    return max(found, default=0)
 
 
-def _driver(folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "benchmarks.servers.deaths", str(folder)]
+def _driver(folder: Path, address: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "benchmarks.servers.deaths", str(folder), address]
     return subprocess.Popen(command, start_new_session=True)
 
 
-def drive(folder: Path) -> None:
+def drive(folder: Path, address: str) -> None:
     """Be a driver that may be killed."""
     usual = plan(Strikes(folder), UPDATES)
-    with local_cluster(WORKERS + SERVERS) as ray:
-        result = train(ray, replace(usual, checkpoints=folder / "kept", keep_every=20))
-    (folder / "result.json").write_text(json.dumps({"version": result.version}))
+    with cluster(address, 0) as ray:
+        result = train(ray, replace(usual, checkpoints=folder / "kept", keep_every=EVERY))
+    told = {"version": result.version, "parameters": result.parameters.tolist()}
+    (folder / "result.json").write_text(json.dumps(told))
 
 
 if __name__ == "__main__":
-    drive(Path(sys.argv[1]))
+    drive(Path(sys.argv[1]), sys.argv[2])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -96,6 +96,8 @@ def run(
     chance: float = 0.0,
     updates: int = 60,
     pieces: int = 1,
+    needs: Mapping[str, Mapping[str, float]] | None = None,
+    **hooks: Any,
 ) -> Result:
     """One run.
 
@@ -109,6 +111,8 @@ def run(
         chance: that it takes nine times as long.
         updates: to make.
         pieces: micro-batches after which a worker may drop its work; 1: it finishes.
+        needs: `worker_needs` and `server_needs` of the plan.
+        hooks: of the training.
     """
     entrant = names.entrant(policy)
     assert isinstance(entrant.policy, Policy)
@@ -125,5 +129,6 @@ def run(
         updates=updates,
         every=10 * updates,
         late_finish=pieces == 1,
+        **(needs or {}),
     )
-    return train(ray, plan)
+    return train(ray, plan, **hooks)

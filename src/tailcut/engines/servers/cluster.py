@@ -39,6 +39,14 @@ def load_ray() -> Any:
     return ray
 
 
+def make_token() -> None:
+    """A token for a cluster that this process starts, if tokens are asked for and it was given none."""
+    is_on = os.environ.get("RAY_AUTH_MODE") == "token"
+    if is_on and not any(name in os.environ for name in _TOKENS):
+        # Of this run alone, and in no file: the one that Ray would make is everybody's to read.
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+
+
 @contextmanager
 def cluster(address: str | None, processors: int, store: int | None = None) -> Iterator[Any]:
     """A cluster for as long as the block lasts; tokens are asked for.
@@ -54,10 +62,8 @@ def cluster(address: str | None, processors: int, store: int | None = None) -> I
         ServersError: it does not accept this process, or could not be started.
     """
     ray = load_ray()
-    is_on = os.environ.get("RAY_AUTH_MODE") == "token"
-    if address is None and is_on and not any(name in os.environ for name in _TOKENS):
-        # Of this run alone, and in no file: the one that Ray would make is everybody's to read.
-        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    if address is None:
+        make_token()
     if ray.is_initialized():
         # Whoever has connected before knows where to.
         yield ray

@@ -40,10 +40,11 @@ class Driver:
         begin_with: workers that must be there before the first round.
         after_update: is told every new manifest; whether the run should end is its answer.
         restore: the manifest to go back to when parameters are lost. back: is told which that is, and why.
-        look: is called many times a second.
+        heard: is told every gradient as it comes. look: is called many times a second.
         clock: seconds.
 
     Attributes:
+        has_begun: whether enough workers were there for the first round.
         over: whether the run has ended. why: it failed; None where it did not.
         roster: what every worker does.
         skipped: updates of which nothing was added, and why. returns: versions that the run went back to.
@@ -61,6 +62,7 @@ class Driver:
         after_update: Callable[[Manifest], bool],
         restore: Callable[[], Manifest],
         back: Callable[[int, str], None],
+        heard: Callable[[Done], None],
         look: Callable[[Driver], None],
         clock: Callable[[], Seconds],
     ) -> None:
@@ -73,7 +75,7 @@ class Driver:
         self._maker, self._shards, self._begin_with = maker, shards, begin_with
         self._crew = Crew(hire, dismiss, len(shards), self._tell, clock)
         self._after_update, self._restore = after_update, restore
-        self._tell_back, self._look, self._clock = back, look, clock
+        self._tell_back, self._heard, self._look, self._clock = back, heard, look, clock
         self._inbox: list[News] = []
         self._news = asyncio.Event()
         self._running: dict[WorkerId, Work] = {}
@@ -193,6 +195,7 @@ class Driver:
         del self._running[work.worker]
         if came.finite:
             self._arrived[work] = done
+        self._heard(done)
         self.roster.waits(work.worker, self._clock())
         share, finite = came.share, came.finite
         self._handle(Arrived(self._moment(), work.worker, work.version, came.run_time, share, finite))
@@ -261,6 +264,7 @@ class Driver:
         self._manifest = self._restore()
         self._maker.term += 1
         self.returns.append(self.version)
+        self.skipped = {version: why for version, why in self.skipped.items() if version <= self.version}
         self._tell_back(self.version, str(lost))
         await self._shards.give(self._manifest)
         self._course = self._course_of(self._course.learnt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -34,6 +35,9 @@ class Plan:
         late_finish: whether late workers finish (True) or drop their work at the next micro-batch.
         checkpoints: folder to keep versions in, and to go on from; None for none. keep_every: updates between two.
         prepare: is called in every new process.
+        worker_needs, server_needs: what each asks of its node, by Ray's names: `CPU`, `GPU`, and those that nodes were
+            started with.
+        patience: seconds to wait for the processes to be there, before the run is given up.
     """
 
     setting: Setting
@@ -50,6 +54,9 @@ class Plan:
     checkpoints: Path | None = None
     keep_every: int = 50
     prepare: Prepare = prepare_nothing
+    worker_needs: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1})
+    server_needs: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1})
+    patience: Seconds = 300.0
 
     def __post_init__(self) -> None:
         for name in ("workers", "servers", "updates", "every", "keep_every"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, final
 
@@ -14,6 +14,7 @@ from tailcut.engines.records.listener import Listener, Several
 from tailcut.engines.servers.actors import CONTROL, ShardActor, WorkerActor
 from tailcut.engines.servers.computing import net_of
 from tailcut.engines.servers.course import Course
+from tailcut.engines.servers.crew import Done
 from tailcut.engines.servers.driver import Driver
 from tailcut.engines.servers.failures import ServersError, ShardLostError, sentence_of
 from tailcut.engines.servers.keeping import Keeping, Kept, learnt_in, read_newest
@@ -24,6 +25,7 @@ from tailcut.engines.servers.plan import Plan, Result
 from tailcut.engines.servers.reckoning import Reckoning
 from tailcut.engines.servers.shards import Manifest, Shards
 from tailcut.engines.servers.slices import Slices, mask_of
+from tailcut.engines.servers.waiting import Waiting
 from tailcut.errors import InputError
 from tailcut.events import Settle
 from tailcut.noise import Noise
@@ -40,6 +42,7 @@ def train(
     *,
     say: Say = lambda line: None,
     listener: Listener | None = None,
+    heard: Callable[[Done], None] = lambda done: None,
     meanwhile: Callable[[Driver], None] = lambda driver: None,
     clock: Callable[[], Seconds] = time.monotonic,
 ) -> Result:
@@ -50,6 +53,7 @@ def train(
         plan: what to do.
         say: is told how it goes.
         listener: records the run; None for nobody.
+        heard: is told every gradient as it comes, wanted or not.
         meanwhile: is called many times a second; it may add and remove workers.
         clock: seconds.
 
@@ -57,7 +61,7 @@ def train(
         ServersError: the cluster does not do what is asked of it.
         InputError: the checkpoints are of another run.
     """
-    training = _Training(ray, plan, say, listener or Several(), meanwhile, clock)
+    training = _Training(ray, plan, say, listener or Several(), heard, meanwhile, clock)
     try:
         return asyncio.run(training.carry_out())
     except ShardLostError as error:
@@ -79,11 +83,12 @@ class _Training:
         plan: Plan,
         say: Say,
         listener: Listener,
+        heard: Callable[[Done], None],
         meanwhile: Callable[[Driver], None],
         clock: Callable[[], Seconds],
     ) -> None:
         self._ray, self._plan, self._say, self._clock = ray, plan, say, clock
-        self._listener, self._meanwhile = listener, meanwhile
+        self._listener, self._heard, self._meanwhile = listener, heard, meanwhile
         self._task = plan.setting.task()
         self._net = net_of(self._task, plan.setting.seed)
         self._slices = Slices(self._net.vector.numel(), plan.servers)
@@ -91,9 +96,9 @@ class _Training:
         self._servers = self._shard_actors()
         self._shards = Shards(self._servers, say)
         self._first = Piece(0, self._net.vector.numpy().copy(), {})
-        self._workers = ray.remote(
-            max_restarts=-1, max_task_retries=0, num_cpus=1, concurrency_groups={CONTROL: 1}
-        )(WorkerActor)
+        self._workers = ray.remote(**_options(plan.worker_needs), concurrency_groups={CONTROL: 1})(
+            WorkerActor
+        )
         self._found = Result()
 
     async def carry_out(self) -> Result:
@@ -114,6 +119,7 @@ class _Training:
         )
         first = self._restored()
         self._driver = self._new_driver()
+        self._waiting = Waiting(plan.workers, plan.patience, self._say, self._clock)
         helpers = [self._looks.work(), *([self._keeping.work()] if self._keeping else [])]
         tasks = [asyncio.get_running_loop().create_task(each) for each in helpers]
         self._looks.offer(first, 0.0)
@@ -144,6 +150,7 @@ class _Training:
             begin_with=plan.workers if plan.begin_with is None else plan.begin_with,
             after_update=self._after_update,
             restore=self._restored,
+            heard=self._heard,
             look=self._look,
             back=self._listener.back,
             clock=self._clock,
@@ -151,6 +158,8 @@ class _Training:
 
     def _look(self, driver: Driver) -> None:
         self._listener.look(driver, self._clock())
+        if not driver.has_begun:
+            self._waiting.look(driver.roster.there)
         self._meanwhile(driver)
 
     def _course(self, learnt: PolicyState | None) -> Course:
@@ -206,7 +215,7 @@ class _Training:
     def _shard_actors(self) -> list[Any]:
         plan = self._plan
         telling = mask_of(*self._net.layout, self._task.noise_of)
-        actor = self._ray.remote(max_restarts=-1, max_task_retries=0, num_cpus=1)(ShardActor)
+        actor = self._ray.remote(**_options(plan.server_needs))(ShardActor)
         return [
             actor.remote(number, plan.recipe.optimiser, telling[piece], plan.prepare)
             for number, piece in enumerate(self._slices.all)
@@ -220,6 +229,13 @@ class _Training:
         found.version = last.version
         found.parameters = np.concatenate(self._ray.get(list(last.parameters)))
         return found
+
+
+def _options(needs: Mapping[str, float]) -> dict[str, Any]:
+    """Of an actor that Ray restarts, and whose calls it never repeats."""
+    own = {name: amount for name, amount in needs.items() if name not in ("CPU", "GPU")}
+    cores, gpus = needs.get("CPU", 0), needs.get("GPU", 0)
+    return {"max_restarts": -1, "max_task_retries": 0, "num_cpus": cores, "num_gpus": gpus, "resources": own}
 
 
 def _line(look: Look) -> str:

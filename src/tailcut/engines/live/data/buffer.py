@@ -104,9 +104,11 @@ class FlatBuffer:
         device = self._trained[0].device
         on_host = device.type == "cpu"
         self._together = mostly_small(self.layout.parameters)
-        self._memory = Memory.made(self.layout.length, self.layout.dtype) if on_host else None
+        self._memory = Memory.made(self.layout.length, self.layout.dtype)
         self.shared = Shared(self._memory)
-        self.source = self._memory.source if self._memory else self._alone(on_host)
+        self.source = self._memory.source if self._memory else self._alone(device)
+        if self._memory is not None and device.type == "cuda":
+            self._memory.pin()
         # What is gathered in and spread from on the net's device; few large parameters on the host need no such place.
         direct = on_host and not self._together
         self._staged = self.source if direct else torch.zeros_like(self.source, device=device)
@@ -163,8 +165,8 @@ class FlatBuffer:
         if self._memory is not None:
             self._memory.holds = what
 
-    def _alone(self, on_host: bool) -> Tensor:
-        return torch.zeros(self.layout.length, dtype=self.layout.dtype, pin_memory=not on_host)
+    def _alone(self, device: torch.device) -> Tensor:
+        return torch.zeros(self.layout.length, dtype=self.layout.dtype, pin_memory=device.type == "cuda")
 
     def finite(self) -> bool:
         """Whether all that was packed can be averaged. A buffer may hold infinities (masks do), but no NaN."""
