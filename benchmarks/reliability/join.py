@@ -43,6 +43,8 @@ def main(times: int) -> list[Claim]:
     )
     print_table(f"{WORKERS} workers, {NUMBERS:,} numbers, Adam: one joins", columns, rows)
     violations = [*ended.violations, *verdict.violations]
+    for violation in violations:
+        print(f"  {violation}", flush=True)
     return [Claim("Joining a large net: nothing lost", f"{len(violations)} violations", not violations)]
 
 

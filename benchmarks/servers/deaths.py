@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -111,7 +110,7 @@ def _noting(
 
 # -- the driver -----------------------------------------------------------------------------------------------------
 
-UPDATES, EVERY = 1500, 20
+UPDATES, EVERY = 800, 20
 
 
 def driver_killed(ray: Any, times: int) -> list[Claim]:
@@ -138,7 +137,8 @@ def driver_killed(ray: Any, times: int) -> list[Claim]:
         last = _driver(folder, address)
         code = last.wait(timeout=300)
         told = json.loads((folder / "result.json").read_text()) if code == 0 else {"version": None}
-        usual = train(ray, plan(Strikes(folder / secrets.token_hex(4)), UPDATES)) if code == 0 else None
+        (folder / "usual").mkdir()
+        usual = train(ray, plan(Strikes(folder / "usual"), UPDATES)) if code == 0 else None
         apart = (
             float("inf")
             if usual is None
@@ -159,8 +159,7 @@ def driver_killed(ray: Any, times: int) -> list[Claim]:
 
 def _newest(kept: Path) -> int:
     """The version of the newest checkpoint; 0 where there is none."""
-    found = [int(digits) for each in kept.glob("*") if (digits := "".join(filter(str.isdigit, each.stem)))]
-    return max(found, default=0)
+    return max((int(each.stem[1:]) for each in kept.glob("v*.safetensors")), default=0)
 
 
 def _driver(folder: Path, address: str) -> subprocess.Popen[bytes]:

@@ -136,6 +136,35 @@ def test_an_update_that_only_the_dead_had_is_excused(tmp_path: Path) -> None:
     assert found.abandoned == 1
 
 
+def test_a_run_that_is_killed_as_a_whole_loses_updates(tmp_path: Path) -> None:
+    """All have an update, and go on with it into another epoch, before all are killed; then it is made anew."""
+    journals = sound()
+    for worker in range(WORKERS):
+        first = [line for line in journals[worker, 0] if line["at"] < 2.0]
+        lost = [note("submitting", 2, 2.1), update(3, 2.2, "lost"), note("entering", 3, 2.3)]
+        later = [
+            {**line, "at": line["at"] + 10}
+            for line in journals[worker, 0]
+            if line["at"] >= 2.0 or line["at"] < 0
+        ]
+        for line in later:
+            if line["what"] in ("entering", "begun"):
+                line.update({"version": 2} | ({"digest": "numbers 2"} if "digest" in line else {}))
+        journals[worker, 0] = [*first, *lost, note("submitting", 3, 2.4)]
+        journals[worker, 1] = later
+    found = verdict(journals, tmp_path)
+    assert found.violations == ()
+    assert found.abandoned == 1
+    # With one of the others it was made otherwise, meanwhile.
+    at = next(
+        n for n, line in enumerate(journals[0, 0]) if line["what"] == "applied" and line["version"] == 3
+    )
+    journals[0, 0][at]["chain"] = chain(3, "other")
+    again = tmp_path / "again"
+    again.mkdir()
+    assert any("into another epoch" in violation for violation in verdict(journals, again).violations)
+
+
 def test_one_that_was_silent_and_copied_the_state_of_the_others_is_excused(tmp_path: Path) -> None:
     journals = sound()
     frozen = [line for line in journals[1, 0] if line["at"] < 2.35 or line["at"] > 4.6]

@@ -30,6 +30,8 @@ def load_ray() -> Any:
     if "ray" not in sys.modules:
         # Read when it is imported; whoever has imported it before has decided.
         os.environ.setdefault("RAY_AUTH_MODE", "token")
+        # What is lost is told in a sentence; Ray would write a page about every object that nobody asks for again.
+        os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     try:
         import ray
     except ModuleNotFoundError as error:

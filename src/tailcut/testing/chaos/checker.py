@@ -5,7 +5,8 @@ It shares no code with the engine. What it asks for:
 1. Each life of a worker applies versions one after another; only a copy of the state takes it elsewhere.
 2. All who applied a version did so by the same updates (chain), of the same gradients, and had the same numbers after.
    An update that is not on the run's course is excused only if nobody who could have handed it on was left: each life
-   that has it ended there, or was silent until the others had gone on and then copied their state.
+   that has it ended there, or was silent until the others had gone on and then copied their state; or all ended,
+   wherever they had come with it, before anybody made that version anew.
 3. Who has promised that nothing of an epoch completes any more applies nothing before it has entered the next.
 4. Whose gradient is in an update had submitted one for that version, before.
 5. Those who came to the end are at the same version with the same numbers, and the course up to there is whole.
@@ -76,7 +77,7 @@ def _all(found: Sequence[Life], course: Course) -> Iterator[str]:
             yield from _in_order(piece)
             yield from _agrees(piece, course)
         yield from _promises(life)
-        yield from _strays(life, course)
+        yield from _strays(life, course, found)
     yield from course.violations
     yield from _submitted(found, course)
     yield from _at_the_end(found, course)
@@ -135,7 +136,7 @@ def _promises(life: Life) -> Iterator[str]:
             promised = None
 
 
-def _strays(life: Life, course: Course) -> Iterator[str]:
+def _strays(life: Life, course: Course, found: Sequence[Life]) -> Iterator[str]:
     """Updates that are not on the course, and that somebody could have handed on."""
     pieces = stretches(life)
     for place, piece in enumerate(pieces):
@@ -148,10 +149,20 @@ def _strays(life: Life, course: Course) -> Iterator[str]:
         last = place == len(pieces) - 1
         if any(line.what in ("ended", "failed") for line in after):
             yield f"{of} is not the others', and it came to its end with it, alive."
+        elif last and _was_alone(life, stray, found):
+            continue
         elif any(line.what == "entering" for line in _without_copy(after, last)):
             yield f"{of} is not the others', and it went on with it into another epoch."
         elif not last and not _was_silent(_since_submitting(piece.lines, begin)):
             yield f"{of} is not the others', though it was there all the time to hand it on."
+
+
+def _was_alone(life: Life, stray: Line, found: Sequence[Life]) -> bool:
+    """Whether nobody made that version otherwise while a life lasted: a run that is killed as a whole loses updates."""
+    others = (line for other in found for line in other.applied if line.version == stray.version)
+    return not any(
+        line.chain != stray.chain and life.began <= line.at <= life.lines[-1].at for line in others
+    )
 
 
 def _without_copy(lines: Sequence[Line], last: bool) -> Sequence[Line]:

@@ -21,6 +21,10 @@ TOLERANCE = 2e-4
 """Of a parameter, relative to the largest: single precision after some thousand updates."""
 
 
+LEFT_OUT = 1_000_000
+"""Of so many numbers that Adam trains, one."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -57,12 +61,19 @@ def replayed(setting: Setting, updates: Sequence[Sequence[int]]) -> Vector:
 
 
 def deviation(setting: Setting, updates: Sequence[Sequence[int]], final: Path) -> float:
-    """The largest difference from parameters in a file, relative to the largest parameter."""
+    """The largest difference from parameters in a file, relative to the largest parameter.
+
+    Adam divides a gradient by its own size. Where those of all workers cancel, rounding decides which way it goes: of
+    25 million numbers that are summed in order in one process, two are 4e-4 apart. So one in a million is left out; a
+    gradient that was lost or doubled shows in a whole piece of them.
+    """
     wanted, found = replayed(setting, updates), np.fromfile(final, dtype=np.float32).astype(np.float64)
     if wanted.shape != found.shape:
         return float("inf")
-    apart = float(np.abs(wanted - found).max() / np.abs(wanted).max())
-    return apart if np.isfinite(apart) else float("inf")
+    apart = np.abs(wanted - found) / np.abs(wanted).max()
+    left_out = setting.size // LEFT_OUT if setting.optimiser == "adam" else 0
+    worst = float(np.partition(apart, -1 - left_out)[-1 - left_out])
+    return worst if np.isfinite(apart).all() else float("inf")
 
 
 def _directions(setting: Setting) -> Vector:
