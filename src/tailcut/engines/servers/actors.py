@@ -18,7 +18,8 @@ from tailcut.engines.servers.computing import Computing, Setting
 from tailcut.engines.servers.orders import Answer, Job, Order
 from tailcut.engines.servers.pieces import Arrays, Piece, Vector
 from tailcut.engines.servers.shard import Shard
-from tailcut.types import BoolArray, WorkerId
+from tailcut.engines.servers.slices import Telling
+from tailcut.types import WorkerId
 
 CONTROL = "control"
 """Calls of this group are answered while another one computes."""
@@ -100,14 +101,14 @@ class ShardActor:
     """A shard's process.
 
     Args:
-        number: which shard. optimiser: its name. telling: as of `Shard`.
+        number: which shard. optimiser: its name. telling: which of its numbers tell the noise.
         prepare: is called first.
     """
 
-    def __init__(self, number: int, optimiser: str, telling: BoolArray, prepare: Prepare) -> None:
+    def __init__(self, number: int, optimiser: str, telling: Telling, prepare: Prepare) -> None:
         torch.set_num_threads(1)
         prepare("shard", number)
-        self._shard = Shard(number, optimiser, telling)
+        self._shard = Shard(number, optimiser, telling.mask())
 
     def hello(self) -> Hello:
         """It is there."""

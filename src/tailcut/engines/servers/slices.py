@@ -56,3 +56,22 @@ def mask_of(names: Sequence[str], sizes: Sequence[int], prefix: str) -> BoolArra
     """
     chosen = [name.startswith(prefix) for name in names]
     return np.repeat(np.array(chosen, dtype=np.bool_), np.array(sizes, dtype=np.int64))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """Which numbers of a piece tell the noise. Short, however many numbers there are.
+
+    Attributes:
+        names, sizes: of all tensors, in order. prefix: of the names of those that tell. piece: which of their numbers.
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    prefix: str
+    piece: slice
+
+    def mask(self) -> BoolArray:
+        """`(numbers,)` of the piece."""
+        return mask_of(self.names, self.sizes, self.prefix)[self.piece]

@@ -24,7 +24,7 @@ from tailcut.engines.servers.pieces import Piece, divided
 from tailcut.engines.servers.plan import Plan, Result
 from tailcut.engines.servers.reckoning import Reckoning
 from tailcut.engines.servers.shards import Manifest, Shards
-from tailcut.engines.servers.slices import Slices, mask_of
+from tailcut.engines.servers.slices import Slices, Telling
 from tailcut.engines.servers.waiting import Waiting
 from tailcut.errors import InputError
 from tailcut.events import Settle
@@ -214,10 +214,15 @@ class _Training:
 
     def _shard_actors(self) -> list[Any]:
         plan = self._plan
-        telling = mask_of(*self._net.layout, self._task.noise_of)
+        names, sizes = self._net.layout
         actor = self._ray.remote(**_options(plan.server_needs))(ShardActor)
         return [
-            actor.remote(number, plan.recipe.optimiser, telling[piece], plan.prepare)
+            actor.remote(
+                number,
+                plan.recipe.optimiser,
+                Telling(tuple(names), tuple(sizes), self._task.noise_of, piece),
+                plan.prepare,
+            )
             for number, piece in enumerate(self._slices.all)
         ]
 
