@@ -93,9 +93,10 @@ def check_parameters(name, acceptance, recipe, shards) -> None:
         assert run.reckoning.noise.scale == pytest.approx(reference.noise.scale, rel=1e-6)
 
 
-@pytest.mark.parametrize(("name", "acceptance"), POLICIES.items(), ids=POLICIES)
-def test_under_every_policy_parameters_are_those_of_virtual_time(name, acceptance) -> None:
-    check_parameters(name, acceptance, RECIPES[0], shards=3)
+@pytest.mark.parametrize("name", [name for name in POLICIES if name != "bayes"])
+def test_under_every_policy_parameters_are_those_of_virtual_time(name) -> None:
+    """What bayes accepts is in the records; what becomes of it is the same for all."""
+    check_parameters(name, POLICIES[name], RECIPES[0], shards=3)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.optimiser}-{recipe.divide_by}")

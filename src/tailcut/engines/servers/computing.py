@@ -91,7 +91,8 @@ class Computing:
         """
         began = self._clock()
         self._take(parameters)
-        total, losses, samples = torch.zeros_like(self._net.vector), 0.0, 0
+        total: torch.Tensor | None = None
+        losses, samples = 0.0, 0
         for seconds, piece in self._pieces(job.number):
             if is_dropped():
                 return self._came(job, began, 0), []
@@ -99,12 +100,14 @@ class Computing:
                 break
             self._setting.hold_up(seconds)
             loss = self._task.losses(self._net.module, piece).sum()
-            total += self._net.gradient(loss)
+            gradient = self._net.gradient(loss)
+            total = gradient if total is None else total.add_(gradient)
             losses += float(loss.detach())
             samples += len(piece[0])
-        gradient: Vector = (total / samples).numpy()
-        found = self._came(job, began, samples, losses / samples, gradient)
-        return found, [gradient[piece] for piece in self._slices]
+        assert total is not None
+        mean: Vector = total.div_(samples).numpy()
+        found = self._came(job, began, samples, losses / samples, mean)
+        return found, [mean[piece] for piece in self._slices]
 
     def _take(self, parameters: Sequence[Vector]) -> None:
         vector: Vector = self._net.vector.numpy()

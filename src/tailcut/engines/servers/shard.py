@@ -12,6 +12,7 @@ import torch
 from tailcut.engines.live import points
 from tailcut.engines.servers.orders import Answer, Order
 from tailcut.engines.servers.pieces import Piece, Vector
+from tailcut.engines.servers.sums import Sums
 from tailcut.learning.optimisers import optimiser
 from tailcut.learning.saving import optimiser_arrays, put_optimiser_arrays
 from tailcut.types import BoolArray
@@ -34,18 +35,20 @@ class Shard:
         self._name, self._telling = optimiser_name, telling
         self._all_tell = bool(telling.all())
         self._vector: torch.Tensor | None = None
-        self._version: int | None = None
         self._last: tuple[Order, Answer] | None = None
+        # As it is, and as it was before the last update. Nobody changes what was handed out.
+        self._now: Piece | None = None
         self._before: Piece | None = None
         self._mean: tuple[str, Vector, Answer] | None = None
+        self._sums = Sums()
 
     def give(self, piece: Piece) -> Answer:
         """Begin, or begin again, with a piece; what was there is forgotten."""
         self._vector = torch.from_numpy(piece.vector.copy())
         self._optimiser = optimiser(self._name, self._vector, 1.0)
         put_optimiser_arrays(self._optimiser, piece.state)
-        self._version, self._last, self._before, self._mean = piece.version, None, None, None
-        return Answer(self.number, self._version)
+        self._now, self._last, self._before, self._mean = piece, None, None, None
+        return Answer(self.number, piece.version)
 
     def weigh(self, order: Order, gradients: Sequence[Vector]) -> Answer:
         """The norms of an update, without applying it."""
@@ -60,17 +63,20 @@ class Shard:
         if refusal is not None:
             return refusal
         assert self._vector is not None
-        self._before = self.piece()
+        self._before = self._now
         answer = Answer(self.number, order.base + 1)
         if gradients:
             mean, found = self._averaged(order, gradients)
-            self._vector.grad = torch.from_numpy(mean * mean.dtype.type(order.scale))
+            self._mean = None
+            if order.scale != 1.0:
+                mean *= mean.dtype.type(order.scale)
+            self._vector.grad = torch.from_numpy(mean)
             for group in self._optimiser.param_groups:
                 group["lr"] = order.rate
             self._optimiser.step()
             points.at("stepped", order.base)
             answer = replace(found, version=order.base + 1)
-        self._version, self._mean = order.base + 1, None
+        self._now = Piece(order.base + 1, self._vector.numpy().copy(), optimiser_arrays(self._optimiser))
         self._last = order, answer
         return answer
 
@@ -83,9 +89,13 @@ class Shard:
 
     def piece(self) -> Piece:
         """All that it is now."""
-        assert self._vector is not None
-        assert self._version is not None
-        return Piece(self._version, self._vector.numpy().copy(), optimiser_arrays(self._optimiser))
+        assert self._now is not None
+        return self._now
+
+    @property
+    def _version(self) -> int | None:
+        """None until it was given a piece."""
+        return None if self._now is None else self._now.version
 
     def _refusal(self, order: Order) -> Answer | None:
         if self._version is None:
@@ -98,12 +108,14 @@ class Shard:
         """The mean gradient and its norms; kept, in case the update was weighed first."""
         if self._mean is not None and self._mean[0] == order.id:
             return self._mean[1:]
-        sums = [_sum([(order.weights[k], gradients[k]) for k in group]) for group in order.groups]
+        sums = self._sums.of([[(order.weights[k], gradients[k]) for k in group] for group in order.groups])
         small = tuple(
             self._squared(total) / samples**2
             for total, samples in zip(sums, order.group_samples, strict=True)
         )
-        mean = _sum([(1.0, total) for total in sums])
+        mean, *others = sums
+        for total in others:
+            mean += total
         mean /= np.asarray(order.divisor, dtype=mean.dtype)
         norm = float(np.dot(mean, mean))
         answer = Answer(self.number, self._version, "", self._squared(mean), small, norm)
@@ -113,12 +125,3 @@ class Shard:
     def _squared(self, vector: Vector) -> float:
         told = vector if self._all_tell else vector[self._telling]
         return float(np.dot(told, told))
-
-
-def _sum(terms: Sequence[tuple[float, Vector]]) -> Vector:
-    """The weighted sum, in order; the arrays that come in are not changed."""
-    (weight, first), *others = terms
-    total: Vector = first * first.dtype.type(weight)
-    for weight, vector in others:
-        total += vector * vector.dtype.type(weight)
-    return total
