@@ -37,6 +37,14 @@ def test_who_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path) -> None:
     assert verdict.lives == 4 + sum(fault.victim != CONTROLLER for fault in FAULTS)
 
 
+@pytest.mark.timeout(60)
+def test_nor_is_it_where_they_share_no_memory(tmp_path: Path) -> None:
+    faults = numbered([Fault(0, 2, "segment", left=2, calm=False), Fault(0, 1, "segment", left=4, pause=0.3)])
+    ended = carry_out(Plan(faults, workers=3, size=530_000, shared=False), tmp_path / "run", limit=50.0)
+    assert (ended.violations, list(ended.verdict().violations)) == ([], []), ended.last_words
+    assert ended.missed == 0
+
+
 def test_plans_are_plain_data_and_follow_from_their_seed(tmp_path: Path) -> None:
     for faults in (kills("pulling", 9, 4, 1), several(8, 2), at_random(50, 8, 3, 2.0)):
         plan = Plan(faults, seed=7, policy="bayes")

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from tailcut.engines.live import points
 from tailcut.engines.live.data import START, FlatBuffer, ReduceError, TrailerError, Update, reduce
-from tailcut.engines.live.data.memory import MOST_SHARERS, NOWHERE, Memory
+from tailcut.engines.live.data.memory import MOST_SHARERS, NOWHERE, WRITTEN, Memory
 from tailcut.engines.live.data.shared import Shared
 from tailcut.engines.live.messages import Close
 
@@ -42,6 +42,8 @@ def vector(place: int, length: int, seed: int = 0) -> Tensor:
 def own(length: int) -> Memory:
     memory = Memory.made(length, torch.float32)
     assert memory is not None
+    assert memory.holds == WRITTEN
+    memory.holds = 1
     return memory
 
 
@@ -75,6 +77,23 @@ def ways(here: Here) -> list[bool]:
     for number, held in enumerate([1, 2, 2]):
         memory.holds = 3 if held == 2 and here.place == 2 and number == 1 else held
         found.append(shared.reduce(here.group, here.place, ALL, out, 50 + number, 10.0, lazy=False))
+    return found
+
+
+def one_writes_early(here: Here) -> list[bool]:
+    """In the second round worker 2 begins to write as soon as it has heard of another."""
+    memory, found, number = own(10), [], 0
+    shared, out = Shared(memory), torch.empty(10)
+
+    def write(point: str, version: int, chain: bytes, accepted: tuple[int, ...]) -> None:
+        if here.place == 2 and number == 1:
+            memory.holds = WRITTEN
+
+    points.watch(write)
+    for number in range(3):
+        memory.holds = number + 1
+        found.append(shared.reduce(here.group, here.place, ALL, out, 70 + number, 10.0, lazy=False))
+    points.watch(None)
     return found
 
 
@@ -129,7 +148,7 @@ def one_is_stopped(here: Here, rounds: int) -> str:
     shared, out, told = Shared(memory), torch.empty(60), 0
 
     def reduced(accepted: tuple[int, ...], number: int) -> None:
-        memory.holds = number
+        memory.holds = WRITTEN
         memory.source.copy_(vector(here.place, 60, number))
         memory.holds = number
         reduce(here.group, here.place, accepted, memory.source, out, 200 + number, shared=shared)
@@ -230,6 +249,33 @@ def test_who_stands_still_for_long_finds_out(workers: Crew, rounds: int, told: s
     first, *others = workers.run(one_is_stopped, rounds)
     assert told in first
     assert set(others) == {"the sum"}
+
+
+def test_a_buffer_says_which_round_is_in_it() -> None:
+    """And none while it is written: others may look at any time."""
+    net = nn.Linear(2, 1)
+    flat = FlatBuffer(net)
+    memory = flat._memory
+    assert memory is not None
+    seen = []
+    close, other = Close(1, 1, 1, ALL, 1.0, ()), Close(1, 2, 1, ALL, 1.0, ())
+    for each in (close, other, close):
+        net.zero_grad()
+        net(torch.ones(1, 2)).sum().backward()
+        flat.pack(4)
+        assert memory.holds == WRITTEN
+        flat.stamp(each)
+        seen.append(memory.holds)
+    assert WRITTEN not in seen
+    assert seen[0] == seen[2] != seen[1]
+    alone = FlatBuffer(net, share=False)
+    assert alone._memory is None
+    alone.pack(4)
+    assert torch.equal(alone.source[:3], flat.source[:3])
+
+
+def test_a_vector_that_is_being_written_is_not_used(workers: Crew) -> None:
+    assert workers.run(one_writes_early) == [[True, False, True]] * SIZE
 
 
 def test_memories_of_the_gone_are_let_go(workers: Crew) -> None:

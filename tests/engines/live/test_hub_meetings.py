@@ -9,8 +9,9 @@ import pytest
 from hub_scripts import Fleet, applied, arrived, go, hub
 
 from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.controller.orders import MOST_TRIES, SENDER
+from tailcut.engines.live.controller.orders import SENDER
 from tailcut.engines.live.messages import Close, Meet, Refused, Scatter
+from tailcut.engines.tries import MOST_TRIES
 from tailcut.forecast import Forecaster, NoForecast, Trend
 from tailcut.learning.rates import MOST_NOISE, RATES
 from tailcut.noise import Noise, after

@@ -68,6 +68,12 @@ def test_everybody_was_late_now_and_then_and_overflows_were_not_used(trained: Pa
     assert overflown == []
 
 
+@pytest.mark.parametrize("name", RECIPES)
+def test_reductions_among_two_and_more_went_through_shared_memory(trained: Path, name: str) -> None:
+    for worker, one in enumerate(told(trained, name)):
+        assert one["shared"] == sum(len(members) > 1 for members in one["accepted"].values()), worker
+
+
 def test_a_frozen_and_an_unused_parameter_stay_as_they_were(trained: Path) -> None:
     for name, recipe in RECIPES.items():
         before, after = recipe.net().state_dict(), states(trained, name)[0]

@@ -27,6 +27,7 @@ def test_who_is_missing_is_said_once_and_then_it_is_given_up() -> None:
 def test_only_some_of_many_are_named() -> None:
     said, now = list[str](), 0.0
     waiting = Waiting(100, 60.0, said.append, lambda: now)
+    waiting.look({})
     now = SOON + 1
     waiting.look({})
     assert "100 of 100 workers (0, 1, 2, 3, 4, 5, 6, 7 …)" in said[0]

@@ -1,6 +1,6 @@
 """Points in a worker's course, by name: whoever tests a run can watch them, and strike there. Normally nobody does.
 
-submitting ─▶ submitted ─▶ reducing ─▶ (segment …) ─▶ reduced ─▶ applying ─▶ applied ─▶ reported
+submitting ─▶ submitted ─▶ reducing ─▶ (segment … ─▶ summed) ─▶ reduced ─▶ applying ─▶ applied ─▶ reported
                           └▶ pulling ─▶ applying ─▶ applied
 an epoch:  stopped ─▶ entering ─▶ (offering | copying ─▶ copied) ─▶ entered
 a checkpoint:  staging ─▶ staged ─▶ published

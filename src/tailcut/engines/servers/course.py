@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import TypeAlias, final
 
 from tailcut.engines.books import Books, InOrder
+from tailcut.engines.servers.failures import ServersError
 from tailcut.engines.servers.orders import Job
+from tailcut.engines.tries import Tries
 from tailcut.events import (
     Applied,
     Arrived,
@@ -82,6 +84,7 @@ class Course:
         self._books = Books(InOrder())
         self._begun: Counter[WorkerId] = Counter()
         self._opened: Seconds = 0.0
+        self._tries = Tries()
 
     @property
     def now(self) -> Seconds:
@@ -99,7 +102,11 @@ class Course:
         return self._rounds.acceptance.keeps_work or self._rounds.acceptance.refill
 
     def handle(self, event: Event) -> list[Deed]:
-        """Something has happened; what to do."""
+        """Something has happened; what to do.
+
+        Raises:
+            ServersError: the net has diverged.
+        """
         match event:
             case Arrived(finite=False):
                 # It has a fate, and nothing to add up.
@@ -121,6 +128,9 @@ class Course:
         for command in commands:
             match command:
                 case OpenRound():
+                    diverged = self._tries.opened(command.version)
+                    if diverged is not None:
+                        raise ServersError(diverged)
                     deeds += [self._begin(w, command.version, command.deadline) for w in command.workers]
                 case StartWork():
                     deeds.append(self._begin(command.worker, command.version, command.deadline))

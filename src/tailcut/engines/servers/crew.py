@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
 from tailcut.engines.servers.actors import CONTROL, Hello
-from tailcut.engines.servers.failures import is_actor_gone, is_object_lost
+from tailcut.engines.servers.failures import ShardLostError, is_actor_gone, is_object_lost
 from tailcut.engines.servers.orders import Came, Job
 from tailcut.engines.servers.shards import Manifest, Ref
 from tailcut.types import Seconds, WorkerId
@@ -131,7 +131,7 @@ class Crew:
         place.busy = place.serial
         call = place.actor.compute.options(num_returns=1 + self._shards)
         refs = call.remote(job, place.serial, *manifest.parameters)
-        self._watch(place, self._heard(job.worker, place, refs, place.serial, self._clock()))
+        self._watch(place, self._heard(job, place, refs, place.serial, self._clock()))
 
     def drop(self, worker: WorkerId) -> None:
         """Tell a worker to stop what it does."""
@@ -150,19 +150,22 @@ class Crew:
         place.waiting.add(task)
         task.add_done_callback(place.waiting.discard)
 
-    async def _heard(
-        self, worker: WorkerId, place: _Place, refs: list[Ref], serial: int, sent: Seconds
-    ) -> None:
+    async def _heard(self, job: Job, place: _Place, refs: list[Ref], serial: int, sent: Seconds) -> None:
         """Wait for the end of a job."""
+        worker = job.worker
         try:
             came: Came = await refs[0]
         except Exception as error:
             if self._places.get(worker) is not place:
                 return
-            if is_actor_gone(error) or is_object_lost(error):
+            if is_actor_gone(error):
                 await self._gone(worker, place)
-            else:
+            elif not is_object_lost(error):
                 self._tell(Failed(error))
+            elif serial > place.forgotten:
+                # With these it would fail again, whoever does it.
+                lost = f"The parameters of version {job.version} are gone with their node."
+                self._tell(Failed(ShardLostError(lost)))
             return
         is_wanted = self._places.get(worker) is place and serial > place.forgotten
         if is_wanted and not came.was_abandoned:

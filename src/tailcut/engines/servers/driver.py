@@ -8,7 +8,7 @@ what happened (Done, Gone, Back, Made) ─▶ Course (pure) ─▶ deeds ─▶ 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, final
 
 from tailcut.engines.records.standing import At
@@ -60,7 +60,7 @@ class Driver:
         *,
         begin_with: int,
         after_update: Callable[[Manifest], bool],
-        restore: Callable[[], Manifest],
+        restore: Callable[[], Awaitable[Manifest]],
         back: Callable[[int, str], None],
         heard: Callable[[Done], None],
         look: Callable[[Driver], None],
@@ -255,13 +255,18 @@ class Driver:
 
     async def _go_back(self, lost: ShardLostError) -> None:
         """Parameters are gone for good: all go back to one version, and everybody begins there again."""
-        self._lost, self._making = None, None
+        self._lost = None
+        if self._making is not None:
+            self._making.cancel()
+            await asyncio.gather(self._making, return_exceptions=True)
+            self._making = None
         for worker in list(self._running):
             self._crew.drop(worker)
         self._running.clear()
         self._arrived.clear()
         self._crew.forget()
-        self._manifest = self._restore()
+        self._inbox = [news for news in self._inbox if _counts_still(news)]
+        self._manifest = await self._restore()
         self._maker.term += 1
         self.returns.append(self.version)
         self.skipped = {version: why for version, why in self.skipped.items() if version <= self.version}
@@ -271,3 +276,10 @@ class Driver:
         for worker, node in self.roster.there.items():
             self._handle(Joined(self._clock(), worker, node))
         self._handle(Applied(self._clock(), self.version))
+
+
+def _counts_still(news: News) -> bool:
+    """After the run has gone back, what became of its jobs and updates does not."""
+    if isinstance(news, Failed):
+        return not isinstance(news.error, ShardLostError)
+    return isinstance(news, Gone | Back)

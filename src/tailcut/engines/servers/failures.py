@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tailcut.errors import TailcutError
 
 
@@ -33,6 +35,24 @@ def is_object_lost(error: BaseException) -> bool:
     return isinstance(_caused(error), ObjectLostError)
 
 
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error, and what it came from."""
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether the cluster did not accept a token."""
+    from ray import exceptions
+
+    return any(
+        isinstance(each, exceptions.AuthenticationError) or "InvalidAuthToken" in str(each)
+        for each in _chain(error)
+    )
+
+
 def sentence_of(error: BaseException) -> str | None:
     """What a user is told of an error of Ray's; None for one that nobody expected."""
     from ray import exceptions
@@ -43,11 +63,13 @@ def sentence_of(error: BaseException) -> str | None:
             "Ray's object store is full: parameters, optimiser state and the gradients of a round must fit into it. "
             "Start the cluster with a larger --object-store-memory, or take fewer workers."
         )
-    if isinstance(cause, exceptions.AuthenticationError):
+    if _is_refused(cause):
         return (
             "The cluster did not accept this process's token. Give it the token of the cluster in RAY_AUTH_TOKEN or "
             "the file of RAY_AUTH_TOKEN_PATH."
         )
+    if isinstance(cause, exceptions.ObjectLostError):
+        return "The newest parameters are gone with their node. Start again: it goes on from the newest checkpoint."
     if isinstance(cause, exceptions.OutOfMemoryError):
         return (
             "A node of the cluster has run out of memory. Take fewer workers on it, or smaller mini-batches."

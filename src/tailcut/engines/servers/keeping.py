@@ -121,9 +121,13 @@ class Keeping:
                 self._say(f"Version {manifest.version} was not kept: {reason(problem)}. The run goes on.")
             self._waiting.task_done()
 
-    async def finish(self) -> None:
+    async def written(self) -> None:
         """Wait until all that was offered is written."""
         await self._waiting.join()
+
+    async def finish(self) -> None:
+        """Write what was offered, and nothing more."""
+        await self.written()
         self._drafts.close()
 
     def _write(self, manifest: Manifest, noise: Noise, learnt: PolicyState) -> None:

@@ -15,9 +15,13 @@ import numpy as np
 import torch
 
 from tailcut.engines.servers.computing import net_of
+from tailcut.engines.servers.failures import is_object_lost
 from tailcut.engines.servers.shards import Manifest
 from tailcut.learning.tasks.base import Target, Task
 from tailcut.types import Seconds
+
+MOST_WAITING = 8
+"""Versions that wait to be looked at: each keeps its parameters in the store."""
 
 
 @final
@@ -48,6 +52,7 @@ class Looks:
 
     Attributes:
         taken: so far. arrived: whether the target was reached.
+        failed: what went wrong with a look that no later one can mend; None where nothing did.
     """
 
     def __init__(
@@ -62,23 +67,29 @@ class Looks:
     ) -> None:
         self.taken: list[Look] = []
         self.arrived = False
+        self.failed: Exception | None = None
         self._task, self._get, self._target, self._say = task, get, target, say
         self._every, self._total = every, total
         self._net = net_of(task, seed)
-        self._waiting: asyncio.Queue[tuple[Manifest, Seconds]] = asyncio.Queue()
+        self._waiting: asyncio.Queue[tuple[int, tuple[Any, ...], Seconds]] = asyncio.Queue()
 
     def offer(self, manifest: Manifest, seconds: Seconds) -> None:
-        """There is a new version; it is looked at if it is time to."""
-        if manifest.version % self._every == 0 or manifest.version == self._total:
-            self._waiting.put_nowait((manifest, seconds))
+        """There is a new version; it is looked at if it is time to. Where many wait, only the last comes too."""
+        is_last = manifest.version == self._total
+        if is_last or (manifest.version % self._every == 0 and self._waiting.qsize() < MOST_WAITING):
+            self._waiting.put_nowait((manifest.version, manifest.parameters, seconds))
 
     async def work(self) -> None:
         """Look at what is offered, for ever."""
         while True:
-            manifest, seconds = await self._waiting.get()
-            look = await asyncio.to_thread(self._look, manifest, seconds)
-            self._keep(look)
-            self._waiting.task_done()
+            offered = await self._waiting.get()
+            try:
+                self._keep(await asyncio.to_thread(self._look, *offered))
+            except Exception as error:
+                # What is lost is the driver's to mend.
+                self.failed = self.failed if is_object_lost(error) else error
+            finally:
+                self._waiting.task_done()
 
     async def finish(self) -> None:
         """Wait until all that was offered has been looked at."""
@@ -89,9 +100,9 @@ class Looks:
         self.arrived |= self._target is not None and self._target.reached(look.figures)
         self._say(look)
 
-    def _look(self, manifest: Manifest, seconds: Seconds) -> Look:
-        values = np.concatenate(self._get(list(manifest.parameters)))
+    def _look(self, version: int, parameters: tuple[Any, ...], seconds: Seconds) -> Look:
+        values = np.concatenate(self._get(list(parameters)))
         with torch.no_grad():
             self._net.put(torch.from_numpy(values))
             self._net.module.eval()
-            return Look(manifest.version, seconds, self._task.evaluate(self._net.module))
+            return Look(version, seconds, self._task.evaluate(self._net.module))

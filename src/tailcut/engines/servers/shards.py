@@ -8,7 +8,7 @@ parameters of two versions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -67,7 +67,7 @@ class Shards:
     async def weigh(self, order: Order, gradients: Sequence[Sequence[Ref]]) -> list[Answer]:
         """The norms of an update, by shard; nothing is applied."""
         calls = [self._call(shard, "weigh", order, gradients, 1) for shard in range(len(self))]
-        return [answer for answer, *_ in await asyncio.gather(*calls)]
+        return [answer for answer, *_ in await _all(calls)]
 
     async def apply(self, order: Order, gradients: Sequence[Sequence[Ref]]) -> list[Answer]:
         """All make an update, and it is in the manifest; each one's answer.
@@ -80,7 +80,7 @@ class Shards:
             ShardLostError: an object that is needed is gone with its node; the manifest is as before.
         """
         calls = [self._call(shard, "apply", order, gradients, 3) for shard in range(len(self))]
-        made = await asyncio.gather(*calls)
+        made = await _all(calls)
         answers, parameters, states = zip(*made, strict=True)
         self.manifest = Manifest(order.base + 1, parameters, states)
         return list(answers)
@@ -157,3 +157,12 @@ class Shards:
                         f"Server shard {shard} did not come back within {self._patience:g} s."
                     ) from error
             await asyncio.sleep(AGAIN)
+
+
+async def _all(calls: Sequence[Coroutine[Any, Any, tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
+    """What all came to, when all have ended: one that goes on by itself would undo what is done next."""
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    for each in ended:
+        if isinstance(each, BaseException):
+            raise each
+    return [each for each in ended if not isinstance(each, BaseException)]

@@ -127,6 +127,10 @@ class _Training:
             if first.version < plan.updates:
                 await self._driver.run(first, range(plan.workers))
             await self._looks.finish()
+            self._see_to_looks()
+        except BaseException as error:
+            self._driver.why = str(error) or type(error).__name__
+            raise
         finally:
             if self._keeping is not None:
                 await self._keeping.finish()
@@ -149,16 +153,19 @@ class _Training:
             lambda actor: ray.kill(actor),
             begin_with=plan.workers if plan.begin_with is None else plan.begin_with,
             after_update=self._after_update,
-            restore=self._restored,
+            restore=self._newest,
             heard=self._heard,
             look=self._look,
-            back=self._listener.back,
+            back=self._back,
             clock=self._clock,
         )
 
     def _look(self, driver: Driver) -> None:
         self._listener.look(driver, self._clock())
-        if not driver.has_begun:
+        self._see_to_looks()
+        if driver.has_begun and driver.roster.there:
+            self._waiting.over()
+        else:
             self._waiting.look(driver.roster.there)
         self._meanwhile(driver)
 
@@ -186,6 +193,21 @@ class _Training:
         if self._keeping is not None:
             self._keeping.offer(manifest, self._reckoning.noise, lambda: self._driver.learnt)
         return self._looks.arrived or manifest.version >= self._plan.updates
+
+    def _see_to_looks(self) -> None:
+        """Whoever cannot evaluate the net shall know why."""
+        if self._looks.failed is not None:
+            raise self._looks.failed
+
+    def _back(self, version: int, why: str) -> None:
+        # A round may have been closed whose update was never made.
+        del self._found.rounds[len(self._found.made) :]
+        self._listener.back(version, why)
+
+    async def _newest(self) -> Manifest:
+        if self._keeping is not None:
+            await self._keeping.written()
+        return self._restored()
 
     def _restored(self) -> Manifest:
         """The newest checkpoint, or the first parameters, in the store."""

@@ -1,4 +1,4 @@
-"""Before the first round: whoever waits for workers that do not come is told so, and in the end given up."""
+"""Whoever waits for workers that do not come, at first or after all have died, is told so, and in the end given up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ class Waiting:
         self, workers: int, patience: Seconds, say: Callable[[str], None], clock: Callable[[], Seconds]
     ) -> None:
         self._workers, self._patience, self._say, self._clock = workers, patience, say, clock
-        self._since, self._told = clock(), False
+        self._since: Seconds | None = None
+        self._told = False
+
+    def over(self) -> None:
+        """Enough are there."""
+        self._since, self._told = None, False
 
     def look(self, there: Collection[WorkerId]) -> None:
         """See who has come.
@@ -35,7 +40,9 @@ class Waiting:
         Raises:
             ServersError: it has taken too long.
         """
-        waited = self._clock() - self._since
+        now = self._clock()
+        self._since = now if self._since is None else self._since
+        waited = now - self._since
         missing = [str(worker) for worker in range(self._workers) if worker not in there]
         who = (
             f"{len(missing)} of {self._workers} workers ({', '.join(missing[:8])}{' …' * (len(missing) > 8)})"

@@ -158,11 +158,13 @@ def _strays(life: Life, course: Course, found: Sequence[Life]) -> Iterator[str]:
 
 
 def _was_alone(life: Life, stray: Line, found: Sequence[Life]) -> bool:
-    """Whether nobody made that version otherwise while a life lasted: a run that is killed as a whole loses updates."""
-    others = (line for other in found for line in other.applied if line.version == stray.version)
-    return not any(
-        line.chain != stray.chain and life.began <= line.at <= life.lines[-1].at for line in others
-    )
+    """Whether all who made that version otherwise lived before or after: who is killed as a whole loses updates."""
+    others = [
+        other
+        for other in found
+        if any(line.version == stray.version and line.chain != stray.chain for line in other.applied)
+    ]
+    return all(other.lines[-1].at < life.began or other.began > life.lines[-1].at for other in others)
 
 
 def _without_copy(lines: Sequence[Line], last: bool) -> Sequence[Line]:

@@ -24,7 +24,17 @@ CONTROLLER = -2
 OUTSIDE = "outside"
 """No point in particular."""
 POINTS = (
-    *("computing", "submitting", "submitted", "reducing", "segment", "reduced", "applying", "applied"),
+    *(
+        "computing",
+        "submitting",
+        "submitted",
+        "reducing",
+        "segment",
+        "summed",
+        "reduced",
+        "applying",
+        "applied",
+    ),
     *("reported", "pulling", "stopped", "entering", "offering", "copying", "copied", "staging", "staged"),
     *("published", OUTSIDE),
 )
@@ -85,7 +95,9 @@ class Plan:
         workers: processes.
         seed: of gradients and delays.
         policy: that closes rounds.
-        size: numbers that are trained. From half a million on, reductions among all are rings with segments.
+        size: numbers that are trained.
+        shared: whether workers add up in shared memory; otherwise, from half a million numbers on, reductions among
+            all are rings with segments.
         optimiser: `momentum` or `adam`.
         unit: seconds that a gradient takes.
         chance, times: how likely it takes so many times as long.
@@ -102,6 +114,7 @@ class Plan:
     seed: int = 0
     policy: str = "wait-all"
     size: int = 600_000
+    shared: bool = True
     optimiser: str = "momentum"
     unit: Seconds = 0.03
     chance: float = 0.0

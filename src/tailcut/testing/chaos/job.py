@@ -46,7 +46,7 @@ from tailcut.engines.live.data.ring import SEGMENT
 
 DIRECTIONS = 4
 ANYBODY = -1
-UNNOTED = ("segment", "submitted", "reported")
+UNNOTED = ("segment", "summed", "submitted", "reported")
 """Points that say nothing to whoever reads the journals."""
 
 
@@ -119,6 +119,7 @@ class Strikes:
     def __init__(self, folder: Path, plan: dict[str, Any], worker: int) -> None:
         self._folder, self._worker = folder, worker
         self._size: int = plan["size"]
+        self._shared: bool = plan["shared"]
         self._workers: int = plan["workers"]
         self._mine = [fault for fault in plan["faults"] if fault["victim"] in (worker, ANYBODY)]
         self._segments = 0
@@ -148,6 +149,8 @@ class Strikes:
     def _all_segments(self) -> int:
         """Of a reduction among as many as in the last one."""
         others = max(1, self._workers - 1)
+        if self._shared:
+            return 2 * others
         return 2 * others * math.ceil(math.ceil(self._size / (others + 1)) / SEGMENT)
 
     def _strike(self, fault: dict[str, Any], version: int) -> None:

@@ -118,7 +118,11 @@ def _command(plan: Plan, root: Path) -> list[str]:
 
 def _environment(plan: Plan, root: Path) -> dict[str, str]:
     """Where a bug is asked for, all processes of the run have it."""
-    ours = {"OMP_NUM_THREADS": "1", "TAILCUT_CHAOS": str(root)}
+    ours = {
+        "OMP_NUM_THREADS": "1",
+        "TAILCUT_CHAOS": str(root),
+        "TAILCUT_SHARED_MEMORY": "on" if plan.shared else "off",
+    }
     return os.environ | ours | (planted(plan.bug, root) if plan.bug else {})
 
 

@@ -46,7 +46,8 @@ def run(name: str, out: Path) -> None:
         if outcome.accepted:
             accepted[version] = list(outcome.members)
     torch.save(net.state_dict(), out / f"{name}.{opt.worker}.pt")
-    (out / f"{name}.{opt.worker}.json").write_text(json.dumps({"accepted": accepted, "late": late}))
+    told = {"accepted": accepted, "late": late, "shared": opt._session._flat.shared.reductions}
+    (out / f"{name}.{opt.worker}.json").write_text(json.dumps(told))
 
 
 if __name__ == "__main__":

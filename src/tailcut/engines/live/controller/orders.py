@@ -11,6 +11,7 @@ from tailcut.engines.live.controller.places import Doing, Places
 from tailcut.engines.live.controller.reports import Reports
 from tailcut.engines.live.controller.scale import Scale
 from tailcut.engines.live.messages import Arrived, Close, FromController, Go, Limit
+from tailcut.engines.tries import Tries
 from tailcut.ledger import is_run_time
 from tailcut.policy import PolicyState
 from tailcut.round import Rounds
@@ -22,8 +23,6 @@ Answers: TypeAlias = list[tuple[WorkerId, FromController]]
 """To whom, and what; in the order in which they are to be sent."""
 SAME: Seconds = 1e-9
 """Closer than this two clocks cannot be read."""
-MOST_TRIES = 100
-"""Rounds of one version whose gradients were all not finite. Scales of mixed precision find their place in fewer."""
 
 
 @final
@@ -57,7 +56,7 @@ class Orders:
             Meets(rounds.policy, self.meetings), rounds.acceptance, rounds.late_finish, rounds.overhead
         )
         self._rounds.state = rounds.state
-        self.scale, self._places, self._tries = scale, places, 0
+        self.scale, self._places, self._tries = scale, places, Tries()
         self._by_themselves: frozenset[WorkerId] = frozenset()
         self._untold: list[RoundRecord | events.Settle] = []
         self._began: dict[WorkerId, Seconds] = {}
@@ -92,7 +91,7 @@ class Orders:
             self._untold = [each for each in self._untold if each is not self._making]
         self.wake_at, self._making, self.reports = None, None, Reports()
         self._began.clear()
-        self._tries = 0
+        self._tries = Tries()
         self.epoch += 1
 
     def made(self) -> None:
@@ -162,9 +161,9 @@ class Orders:
     def _opened(self, command: events.OpenRound) -> Answers:
         """Who made the update is there by itself; the others are sent for."""
         self.wake_at = None
-        self._tries = self._tries + 1 if self.meetings.version == command.version else 1
-        if self._tries > MOST_TRIES:
-            self.why = _diverged(command.version)
+        diverged = self._tries.opened(command.version)
+        if diverged is not None:
+            self.why = diverged
             return []
         self.meetings.version = command.version
         there, self._by_themselves = self._by_themselves, frozenset()
@@ -212,14 +211,6 @@ def lost(version: int) -> str:
     return (
         f"Version {version} was never made: all workers whose gradients were accepted for it have left. "
         "Resume from a checkpoint."
-    )
-
-
-def _diverged(version: int) -> str:
-    """Why a run cannot go on whose gradients are never finite."""
-    return (
-        f"No gradient of version {version} was finite in {MOST_TRIES} attempts: the net has diverged. "
-        "Go back to a checkpoint and lower the learning rate, or clip."
     )
 
 

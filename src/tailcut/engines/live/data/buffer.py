@@ -18,7 +18,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from tailcut.engines.live.data.memory import Memory
+from tailcut.engines.live.data.memory import WRITTEN, Memory
 from tailcut.engines.live.data.parts import averaged, parameters, refuse_gradients, widest
 from tailcut.engines.live.data.pool import Pool
 from tailcut.engines.live.data.scaling import (
@@ -75,6 +75,7 @@ class FlatBuffer:
         module: the net. All workers' parameters and buffers must be equal from here on.
         scatter: add up what tells how far gradients scatter, of parameters whose names begin so, an empty text for all;
             None for not. The same everywhere.
+        share: whether others of this machine may look into `source`.
 
     Example:
         >>> from tailcut.engines.live.messages import Close
@@ -91,7 +92,7 @@ class FlatBuffer:
         tensor([[0.5000]])
     """
 
-    def __init__(self, module: nn.Module, scatter: str | None = None) -> None:
+    def __init__(self, module: nn.Module, scatter: str | None = None, share: bool = True) -> None:
         self._named, self._frozen = parameters(module)
         self._trained = [each for _, each in self._named]
         self._places = averaged(module)
@@ -104,11 +105,11 @@ class FlatBuffer:
         device = self._trained[0].device
         on_host = device.type == "cpu"
         self._together = mostly_small(self.layout.parameters)
-        self._memory = Memory.made(self.layout.length, self.layout.dtype)
+        self._memory = Memory.made(self.layout.length, self.layout.dtype) if share else None
         self.shared = Shared(self._memory)
         self.source = self._memory.source if self._memory else self._alone(device)
         if self._memory is not None and device.type == "cuda":
-            self._memory.pin()
+            self._memory.pin(device)
         # What is gathered in and spread from on the net's device; few large parameters on the host need no such place.
         direct = on_host and not self._together
         self._staged = self.source if direct else torch.zeros_like(self.source, device=device)
@@ -134,7 +135,7 @@ class FlatBuffer:
             share: of the mini-batch that they are. Who adds up micro-batches has that share of its usual gradient.
         """
         refuse_gradients(self._named, self._frozen)
-        self._mark(0)
+        self._mark(WRITTEN)
         values = [each.grad for each in self._trained]
         factor = samples / share
         if self._together:
@@ -156,7 +157,7 @@ class FlatBuffer:
 
     def stamp(self, closed: Closed) -> None:
         """Write the trailer of a `Close` into `source`: what was packed may now be reduced."""
-        self._mark(0)
+        self._mark(WRITTEN)
         self._own[-1].numpy()[:] = trailer(closed, self._samples)
         self._mark(int.from_bytes(digest(closed)[:7], "big") + 1)
 

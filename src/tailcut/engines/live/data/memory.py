@@ -1,7 +1,7 @@
 """Memory that the workers of one machine see of each other: a worker's vector, and room for what it adds up for all.
 
 It has no name in any file system, so nothing of it stays behind whoever dies. Others open it by way of the process that
-made it, which the system allows to the same user only.
+made it, which the system allows to the same user, and to root.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ NOWHERE: Key = (0, 0, 0)
 """Of one that is not shared."""
 MOST_SHARERS = 64
 """Workers that may add up through their memories."""
+WRITTEN = 0
+"""What a vector is for while it is written."""
 _HEAD = mmap.PAGESIZE
 _NAME = "tailcut"
 _KEY, _HOLDS, _GIVEN = range(3)
@@ -86,17 +88,23 @@ class Memory:
                 os.close(descriptor)
         return None
 
-    def pin(self) -> None:
-        """Let GPUs copy from and to the vector without a detour. Where that cannot be, copies are slower."""
-        with suppress(RuntimeError):
+    def pin(self, device: torch.device) -> None:
+        """Let a GPU copy from and to the vector without a detour. Where that cannot be, copies are slower."""
+        with torch.cuda.device(device):
             runtime, place = torch.cuda.cudart(), self.source.data_ptr()  # type: ignore[no-untyped-call]
-            if int(runtime.cudaHostRegister(place, self.source.numel() * self.source.itemsize, 0)) == 0:
+            size = self.source.numel() * self.source.itemsize
+            if int(runtime.cudaHostRegister(place, size, 0)) == 0:
                 # Before anything else can be put there.
                 weakref.finalize(self, runtime.cudaHostUnregister, place)
+                return
+            # Otherwise whatever is done next on the device would be told of it.
+            with suppress(RuntimeError):
+                torch.zeros(1, device=device)
+                torch.cuda.synchronize(device)
 
     @property
     def holds(self) -> int:
-        """What `source` is for: a number for the round; 0 while it is written."""
+        """What `source` is for: a number for the round; `WRITTEN` while it is written."""
         return int(self._head[_HOLDS])
 
     @holds.setter

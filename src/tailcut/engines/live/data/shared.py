@@ -20,7 +20,7 @@ from torch import Tensor
 from tailcut.engines.live import points
 from tailcut.engines.live.data.bounded import bounded
 from tailcut.engines.live.data.group import Group, Work, wait
-from tailcut.engines.live.data.memory import MOST_SHARERS, NOWHERE, Key, Memory
+from tailcut.engines.live.data.memory import NOWHERE, WRITTEN, Key, Memory
 from tailcut.types import Seconds
 
 _BLOCK = 1 << 16
@@ -34,9 +34,13 @@ class Shared:
 
     Args:
         own: memory of this worker; None where it has none that it could share.
+
+    Attributes:
+        reductions: that were made so.
     """
 
     def __init__(self, own: Memory | None) -> None:
+        self.reductions = 0
         self._own = own
         self._seen: dict[int, Memory] = {}
 
@@ -51,6 +55,8 @@ class Shared:
         lazy: bool,
     ) -> bool:
         """Sum the accepted workers' vectors into `out`; False, at all of them, where one cannot see another's.
+
+        Or where one finds another's to be of another round. There may be `MOST_SHARERS` of them.
 
         Raises:
             RuntimeError: one of them died, or fell silent, or this one was so slow that the others have gone on.
@@ -86,6 +92,7 @@ class Shared:
         positions = {place: int(both[1, 0]) for place, both in heard.items()} | {me: int(words[1, 0])}
         if _CANNOT in positions.values():
             return False
+        points.at("summed", tag)
         for place, part in zip(accepted, torch.tensor_split(out, len(accepted)), strict=True):
             memory, position = memories[place], positions[place]
             part.copy_(memory.at(position, len(part)))
@@ -93,6 +100,7 @@ class Shared:
                 raise RuntimeError(
                     f"the sums of the worker at place {place} were written over while they were read"
                 )
+        self.reductions += 1
         return True
 
     def _memories(self, group: Group, keys: dict[int, Key]) -> dict[int, Memory]:
@@ -100,7 +108,7 @@ class Shared:
         own, before = self._own, self._seen
         # What is not of this group any more must not be kept: it may be the memory of somebody dead.
         self._seen = {place: memory for place, memory in before.items() if place < group.size()}
-        if own is None or NOWHERE in keys.values() or len(keys) >= MOST_SHARERS:
+        if own is None or NOWHERE in keys.values():
             return {}
         for place, key in keys.items():
             if place not in before or before[place].key != key:
@@ -123,4 +131,5 @@ class Shared:
             for vector in more:
                 block.add_(vector)
         meant = self._own.holds
-        return position if all(memories[place].holds == meant for place in accepted) else _CANNOT
+        same = meant != WRITTEN and all(memories[place].holds == meant for place in accepted)
+        return position if same else _CANNOT

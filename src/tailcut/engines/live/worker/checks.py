@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 from torch import nn
 
@@ -73,3 +75,19 @@ def check_samples(samples: int) -> int:
     if not 0 <= samples <= MOST_SAMPLES:
         raise ParameterError(f"samples must be from 0 to {MOST_SAMPLES}, but got {samples}.")
     return samples
+
+
+SHARED = "TAILCUT_SHARED_MEMORY"
+"""Environment variable: `off` keeps workers of one machine from adding up in memory that they share."""
+
+
+def shares_memory() -> bool:
+    """Whether this worker's gradients may be in memory that others of its machine see.
+
+    Raises:
+        ParameterError: the environment says something else than `on` or `off`.
+    """
+    told = os.environ.get(SHARED, "on")
+    if told not in ("on", "off"):
+        raise ParameterError(f"{SHARED} must be on or off, but got {told!r}.")
+    return told == "on"

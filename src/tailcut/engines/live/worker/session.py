@@ -16,6 +16,7 @@ from tailcut.engines.live.data.serving import UpdateServer
 from tailcut.engines.live.keys import found_key
 from tailcut.engines.live.messages import Hello
 from tailcut.engines.live.worker.alike import alike
+from tailcut.engines.live.worker.checks import shares_memory
 from tailcut.engines.live.worker.inbox import RunError
 from tailcut.engines.live.worker.joining import Own
 from tailcut.engines.live.worker.keeping import Keeping
@@ -56,7 +57,7 @@ class Session:
     ) -> None:
         self.left = False
         self._ask = ask
-        self._flat = FlatBuffer(replica.module, noise_of if ask.rate == "gain" else None)
+        self._flat = FlatBuffer(replica.module, noise_of if ask.rate == "gain" else None, shares_memory())
         self._log = UpdateLog(most_bytes=log_bytes)
         self._keeping = Keeping(Own(replica, self._flat, self._log), *kept, ask.total)
         self._start = started(ask)
