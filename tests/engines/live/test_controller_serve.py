@@ -38,6 +38,8 @@ class Line:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, linger)
+        # Nothing is said before it is connected: what two lines say comes in the order in which it was said.
+        self._socket.setsockopt(zmq.IMMEDIATE, 1)
         self._socket.connect(address)
 
     def __enter__(self) -> Line:

@@ -57,6 +57,8 @@ def sums(
     memory, found = own(length), list[Tensor | None]()
     shared = Shared(None if here.place in alone else memory)
     for number, accepted in enumerate(groups):
+        # Nobody is so slow that the others have gone on for several rounds: that is another test's.
+        here.group.allreduce([torch.zeros(1)]).wait()
         if here.place not in accepted:
             found.append(None)
             continue
@@ -244,7 +246,7 @@ def test_who_stays_away_ends_the_reduction(workers: Crew, silent: bool, lazy: bo
         assert seconds < 5.0
 
 
-@pytest.mark.parametrize(("rounds", "told"), [(1, "the sum"), (6, "were written over while they were read")])
+@pytest.mark.parametrize(("rounds", "told"), [(1, "the sum"), (12, "were written over while they were read")])
 def test_who_stands_still_for_long_finds_out(workers: Crew, rounds: int, told: str) -> None:
     first, *others = workers.run(one_is_stopped, rounds)
     assert told in first
@@ -298,7 +300,7 @@ def test_what_a_memory_still_has_is_as_it_was(lengths: list[int], length: int) -
     kept, total = 0, 0
     for each in reversed(lengths):
         total += each
-        kept += total <= (length + MOST_SHARERS) // 2
+        kept += total <= (2 * length + MOST_SHARERS) // 2
     assert all(memory.has(position) for position, _ in put[len(put) - kept :])
 
 

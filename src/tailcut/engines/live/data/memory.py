@@ -49,7 +49,7 @@ class Memory:
 
     def __init__(self, key: Key, length: int, dtype: torch.dtype, descriptor: int) -> None:
         self.key = key
-        room = length + MOST_SHARERS
+        room = _room(length)
         whole = mmap.mmap(descriptor, _size(length, dtype))
         self._head = np.frombuffer(whole, np.int64, 3)
         self.source = torch.frombuffer(whole, dtype=dtype, count=length, offset=_HEAD)
@@ -134,4 +134,9 @@ class Memory:
 
 def _size(length: int, dtype: torch.dtype) -> int:
     """Bytes of a memory."""
-    return _HEAD + (2 * length + MOST_SHARERS) * dtype.itemsize
+    return _HEAD + (length + _room(length)) * dtype.itemsize
+
+
+def _room(length: int) -> int:
+    """Numbers for sums: of four rounds at least, of more where more share the work. Who is slow has that long to read."""
+    return 2 * length + MOST_SHARERS
