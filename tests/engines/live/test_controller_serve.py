@@ -34,12 +34,12 @@ AT_MOST = 10_000
 class Line:
     """A worker's connection."""
 
-    def __init__(self, address: str, linger: int = 0) -> None:
+    def __init__(self, address: str, linger: int = 0, at_once: bool = False) -> None:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, linger)
-        # Nothing is said before it is connected: what two lines say comes in the order in which it was said.
-        self._socket.setsockopt(zmq.IMMEDIATE, 1)
+        # Whether nothing is said before it is connected: what is said over another line afterwards comes later then.
+        self._socket.setsockopt(zmq.IMMEDIATE, int(at_once))
         self._socket.connect(address)
 
     def __enter__(self) -> Line:

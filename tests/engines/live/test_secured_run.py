@@ -133,7 +133,7 @@ def test_the_hello_of_another_said_again_elsewhere_is_refused() -> None:
 
 def test_who_says_nothing_but_rubbish_is_not_listened_to_any_more() -> None:
     clock = [0.0]
-    with running(waiting(workers=1), clock=lambda: clock[0]) as run, Line(run.address) as bad:
+    with running(waiting(workers=1), clock=lambda: clock[0]) as run, Line(run.address, at_once=True) as bad:
         for _ in range(100):
             bad.send(b"rubbish")
         bad.say(hello(0, 1))

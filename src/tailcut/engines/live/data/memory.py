@@ -138,5 +138,5 @@ def _size(length: int, dtype: torch.dtype) -> int:
 
 
 def _room(length: int) -> int:
-    """Numbers for sums: of four rounds at least, of more where more share the work. Who is slow has that long to read."""
+    """Numbers for sums: of four rounds, of more where more share the work. Who is slow has that long to read."""
     return 2 * length + MOST_SHARERS
