@@ -22,6 +22,8 @@ from tailcut.engines.live.data import START, FlatBuffer, ReduceError, TrailerErr
 from tailcut.engines.live.data.memory import MOST_SHARERS, NOWHERE, WRITTEN, Memory
 from tailcut.engines.live.data.shared import Shared
 from tailcut.engines.live.messages import Close
+from tailcut.engines.live.worker.checks import SHARED, shares_memory
+from tailcut.errors import ParameterError
 
 SIZE = 4
 ALL = tuple(range(SIZE))
@@ -324,3 +326,19 @@ def test_the_memory_of_who_is_gone_cannot_be_opened() -> None:
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     pid, descriptor, chance = map(int, told.split())
     assert Memory.of((pid, descriptor, chance), 8, torch.float32) is None
+
+
+@pytest.mark.parametrize(("told", "found"), [(None, True), ("on", True), ("off", False)])
+def test_who_must_not_share_memory_can_say_so(
+    monkeypatch: pytest.MonkeyPatch, told: str | None, found: bool
+) -> None:
+    monkeypatch.delenv(SHARED, raising=False)
+    if told is not None:
+        monkeypatch.setenv(SHARED, told)
+    assert shares_memory() is found
+
+
+def test_another_word_about_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SHARED, "no")
+    with pytest.raises(ParameterError, match="TAILCUT_SHARED_MEMORY must be on or off, but got 'no'"):
+        shares_memory()
