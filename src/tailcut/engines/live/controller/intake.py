@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import zmq
 
@@ -18,9 +17,7 @@ MOST_AT_ONCE = 1024
 """Messages taken in before whoever reads them looks at the clock again."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Came:
+class Came(NamedTuple):
     """A message.
 
     Attributes:
@@ -81,16 +78,17 @@ class Intake:
         self._limits.charge(peer, self._clock())
 
     def _read(self, peer: bytes, is_traced: bool) -> Came | None:
-        part: bytes | zmq.Frame | None = None
-        count = 0
+        # After the name of a peer there is always a part. Of several nothing is made, however many there are.
+        part: bytes | zmq.Frame = self._router.recv() if is_traced else self._router.recv(copy=False)
+        count = 1
         while self._router.getsockopt(zmq.RCVMORE):
-            # Of several parts nothing is made, however many there are.
-            part, count = self._router.recv() if is_traced else self._router.recv(copy=False), count + 1
+            self._router.recv()
+            count += 1
         if not self._limits.admits(peer, self._clock()):
             self.dropped += 1
             return None
         try:
-            if part is None or count != 1:
+            if count != 1:
                 raise WireError(f"A message of {count} parts came; they have 1.")
             message = FROM_WORKER.read(part if isinstance(part, bytes) else part.bytes)
         except WireError:

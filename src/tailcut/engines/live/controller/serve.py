@@ -160,11 +160,11 @@ class Server:
             if is_known:
                 self._untraced.add(peer)
         answers = self._answers(peer, message)
-        if answers and answers[0][0] == SENDER:
-            self.intake.offends(peer)
-        self.send(answers, peer)
-        worker = self._peers.worker(peer)
-        if came.frame is not None and worker is not None:
+        if answers:
+            if answers[0][0] == SENDER:
+                self.intake.offends(peer)
+            self.send(answers, peer)
+        if came.frame is not None and (worker := self._peers.worker(peer)) is not None:
             self._untraced.discard(peer)
             self._lines.heard(worker, came.frame)
 
@@ -221,7 +221,8 @@ class Server:
                 last, frame = message, encode(message)
             peer = sender if worker == SENDER else self._peers.of(worker)
             if peer is not None:
-                self._router.send_multipart((peer, frame))
+                self._router.send(peer, zmq.SNDMORE)
+                self._router.send(frame)
 
     # -- time ---------------------------------------------------------------------------------------------------
 
