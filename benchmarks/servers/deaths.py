@@ -24,16 +24,19 @@ from tailcut.engines.servers.actors import digest_of
 from tailcut.engines.servers.cluster import cluster
 from tailcut.engines.servers.computing import Setting
 from tailcut.engines.servers.driver import Driver
-from tailcut.engines.servers.plan import Plan
+from tailcut.engines.servers.plan import Plan, Result
 from tailcut.engines.servers.train import train
 from tailcut.engines.slow.delays import Delays
 from tailcut.learning.recipe import Recipe
 from tailcut.policy import Policy
 from tailcut.testing.manifests import Violation, check
 from tailcut.testing.servers import Strike, Strikes
+from tailcut.testing.servers_replay import replayed
 
 WORKERS, SERVERS, APART = 4, 2, 6
 """Updates from one death to the next."""
+SAME = 1e-4
+"""Parameters that are closer than this were made of the same gradients; they are added up in another order."""
 
 
 def plan(prepare: Strikes, updates: int) -> Plan:
@@ -88,7 +91,15 @@ def killed(ray: Any, strikes: list[Strike]) -> tuple[int, int, int, str]:
             wrong = str(violation)
         if len(result.made) != result.version or result.returns or result.skipped:
             wrong = wrong or f"{len(result.made)} updates, but version {result.version}"
-        return script.struck(), result.version, result.restored, wrong
+        return script.struck(), result.version, result.restored, wrong or _apart(result)
+
+
+def _apart(result: Result) -> str:
+    """What is wrong with the parameters: whether they are those that the accepted sets make in one process."""
+    it = plan(Strikes(Path()), 1)
+    there = replayed(result.rounds[: result.version], it.setting, it.recipe, WORKERS)
+    apart = float(np.abs(there - result.parameters).max())
+    return "" if apart < SAME else f"parameters {apart:.1e} from those of one process"
 
 
 def _noting(
@@ -152,7 +163,7 @@ def driver_killed(ray: Any, times: int) -> list[Claim]:
             told["version"] == UPDATES and lives == times and most_lost <= 3 * EVERY,
         ),
         Claim(
-            f"{what}: the parameters are those of a run without deaths", f"{apart:.1e} apart", apart < 1e-4
+            f"{what}: the parameters are those of a run without deaths", f"{apart:.1e} apart", apart < SAME
         ),
     ]
 

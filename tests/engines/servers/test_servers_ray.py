@@ -14,16 +14,14 @@ import pytest
 from tailcut import names
 from tailcut.engines.records.listener import Listener
 from tailcut.engines.records.standing import Standing
-from tailcut.engines.servers.computing import Computing, Setting, net_of
+from tailcut.engines.servers.computing import Setting
 from tailcut.engines.servers.crew import Done
 from tailcut.engines.servers.driver import Driver
 from tailcut.engines.servers.failures import ShardLostError
 from tailcut.engines.servers.making import Made, Maker
-from tailcut.engines.servers.orders import Job
-from tailcut.engines.servers.pieces import Piece
+from tailcut.engines.servers.orders import Order
 from tailcut.engines.servers.plan import Plan, Result
-from tailcut.engines.servers.reckoning import Reckoning
-from tailcut.engines.servers.shard import Shard
+from tailcut.engines.servers.shards import Shards
 from tailcut.engines.servers.train import train
 from tailcut.engines.slow.delays import Delays
 from tailcut.errors import InputError
@@ -31,6 +29,7 @@ from tailcut.events import Settle
 from tailcut.learning.rates import Linear
 from tailcut.learning.recipe import Recipe
 from tailcut.testing.servers import Strike, Strikes
+from tailcut.testing.servers_replay import replayed
 from tailcut.types import Fate, RoundRecord
 
 pytestmark = pytest.mark.timeout(90)
@@ -61,31 +60,6 @@ def slowly(seconds: float, pieces: int = 1) -> Setting:
     return Setting(TASK, BATCH, SEED, pieces, Delays(seconds * rng.uniform(0.8, 1.2, (50, 8))))
 
 
-def replayed(
-    rounds: Sequence[RoundRecord], recipe: Recipe, workers: int, skipped: Collection[int] = ()
-) -> np.ndarray:
-    """The parameters that these accepted sets make, in one process and one piece; shares no code with the driver."""
-    task = TASK()
-    vector = net_of(task, SEED).vector.numpy().copy()
-    shard = Shard(0, recipe.optimiser, np.ones(len(vector), dtype=np.bool_))
-    shard.give(Piece(0, vector, {}))
-    reckoning = Reckoning(recipe, workers, BATCH)
-    desks = {worker: Computing(Setting(TASK, BATCH, SEED), worker, 1) for worker in range(8)}
-    for record in rounds:
-        assert record.version == shard.piece().version
-        if record.version in skipped:
-            shard.apply(reckoning.order(0, record.version, []), [])
-            continue
-        taken = record.roster.workers[record.accepted > 0].tolist()
-        order = np.argsort(record.arrivals[record.accepted > 0], kind="stable")
-        at = [shard.piece().vector]
-        jobs = [Job(taken[k], record.version, record.version) for k in order]
-        done = [desks[job.worker].compute(job, at, lambda: False) for job in jobs]
-        came = [each for each, _ in done]
-        shard.apply(reckoning.order(0, record.version, came), [gradient[0] for _, gradient in done])
-    return shard.piece().vector
-
-
 def check(found: Result, first: int = 0) -> None:
     """Every update once, in order."""
     # A run that is ended from outside may have closed a round whose update was not made.
@@ -97,7 +71,7 @@ def check(found: Result, first: int = 0) -> None:
 def check_parameters(
     found: Result, rounds: Sequence[RoundRecord], workers: int = WORKERS, skipped: Collection[int] = ()
 ) -> None:
-    there = replayed(rounds, RECIPE, workers, skipped)
+    there = replayed(rounds, Setting(TASK, BATCH, SEED), RECIPE, workers, skipped)
     np.testing.assert_allclose(found.parameters, there, rtol=2e-5, atol=1e-7)
 
 
@@ -193,12 +167,15 @@ def test_what_is_lost_is_told_and_the_run_goes_on(
     _lose(monkeypatch, gradients=3, parameters=12)
     first = plan(updates=15, checkpoints=tmp_path / "kept", keep_every=5, workers=2)
     told: list[tuple[int, str]] = []
-    found = train(ray, first, listener=_Backs(told))
+    words: list[str] = []
+    found = train(ray, first, listener=_Backs(told), say=words.append)
     assert found.version == 15
     (back,) = found.returns
     # Checkpoints are written in the background: it is the newest that was whole by then.
     assert back in (0, 5, 10)
     assert told == [(back, "Scripted: the parameters are gone.")]
+    assert f"All go back to version {back}: Scripted: the parameters are gone." in words
+    assert "Version 4 is as the one before it: Scripted: a gradient is gone. The run goes on." in words
     assert found.skipped == ({4: "Scripted: a gradient is gone."} if back else {})
     assert [record.version for record in found.rounds] == [*range(12), *range(back, 15)]
     last = list({record.version: record for record in found.rounds}.values())
@@ -234,8 +211,8 @@ class _Backs(Listener):
 
 
 def _lose(monkeypatch: pytest.MonkeyPatch, gradients: int, parameters: int) -> None:
-    """Once each, in the updates that follow these versions."""
-    make, added = Maker.make, Maker._added
+    """Once each, in the updates that follow these versions: what shard 1 needs, when shard 0 has made the update."""
+    make, call = Maker.make, Shards._call
     lost: set[str] = set()
 
     async def losing_parameters(self: Maker, version: int, done: Sequence[Done]) -> Made:
@@ -244,14 +221,14 @@ def _lose(monkeypatch: pytest.MonkeyPatch, gradients: int, parameters: int) -> N
             raise ShardLostError("Scripted: the parameters are gone.")
         return await make(self, version, done)
 
-    async def losing_gradients(self: Maker, version: int, done: Sequence[Done]) -> Made:
-        if version == gradients and "gradients" not in lost:
+    async def losing_gradients(self: Shards, shard: int, method: str, order: Order, *more: Any) -> Any:
+        if order.base == gradients and shard == 1 and "gradients" not in lost:
             lost.add("gradients")
             raise ShardLostError("Scripted: a gradient is gone.")
-        return await added(self, version, done)
+        return await call(self, shard, method, order, *more)
 
     monkeypatch.setattr(Maker, "make", losing_parameters)
-    monkeypatch.setattr(Maker, "_added", losing_gradients)
+    monkeypatch.setattr(Shards, "_call", losing_gradients)
 
 
 def test_stale_gradients_are_used(ray: Any) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias, final
 
 from tailcut.engines.books import Books, InOrder
@@ -68,6 +69,7 @@ class Course:
     Args:
         rounds: the state machine, with its policy.
         records: is told every closed round. settled: what became of gradients that were pending at their close.
+        begun: mini-batches that each worker had begun before, where they go by its own count.
 
     Attributes:
         wake_at: the clock's seconds at which a `Tick` is awaited; None for never.
@@ -78,11 +80,12 @@ class Course:
         rounds: Rounds,
         records: Callable[[RoundRecord], None] = _ignore,
         settled: Callable[[Settle], None] = _ignore,
+        begun: Mapping[WorkerId, int] = MappingProxyType({}),
     ) -> None:
         self.wake_at: Seconds | None = None
         self._rounds, self._records, self._settled = rounds, records, settled
         self._books = Books(InOrder())
-        self._begun: Counter[WorkerId] = Counter()
+        self._begun: Counter[WorkerId] = Counter(begun)
         self._opened: Seconds = 0.0
         self._tries = Tries()
 
@@ -95,6 +98,11 @@ class Course:
     def learnt(self) -> PolicyState:
         """What the policy has learnt."""
         return self._rounds.state
+
+    @property
+    def begun(self) -> dict[WorkerId, int]:
+        """Mini-batches that each worker has begun, where they go by its own count; none otherwise."""
+        return dict(self._begun) if self.is_by_job else {}
 
     @property
     def is_by_job(self) -> bool:

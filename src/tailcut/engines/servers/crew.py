@@ -104,7 +104,9 @@ class Crew:
         return sorted(self._places)
 
     def add(self, worker: WorkerId) -> None:
-        """Start a worker; it is told of when it is there."""
+        """Start a worker; it is told of when it is there. One that was added before stays as it is."""
+        if worker in self._places:
+            return
         place = self._places[worker] = _Place(self._hire(worker))
         self._watch(place, self._awaited(worker, place))
 

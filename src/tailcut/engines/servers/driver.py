@@ -1,6 +1,6 @@
 """The driver: the rounds of `round.py` under asyncio, workers and shards as Ray actors.
 
-what happened (Done, Gone, Back, Made) ─▶ Course (pure) ─▶ deeds ─▶ Crew: jobs out
+what happened (Done, Gone, Back, Made) ─▶ Course (pure) ─▶ deeds ─▶ Jobs, out to workers
 ▲                                             └▶ Maker: updates
 └──────────────────── Ray ◀──────────────────────┘
 """
@@ -8,20 +8,22 @@ what happened (Done, Gone, Back, Made) ─▶ Course (pure) ─▶ deeds ─▶ 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 from tailcut.engines.records.standing import At
 from tailcut.engines.servers.course import Begin, Course, Deed, Drop, Make
 from tailcut.engines.servers.crew import Back, Crew, Done, Failed, Gone, Happening
 from tailcut.engines.servers.failures import ShardLostError
+from tailcut.engines.servers.hooks import Hooks
+from tailcut.engines.servers.jobs import Jobs
 from tailcut.engines.servers.making import Made, Maker
 from tailcut.engines.servers.roster import Roster
 from tailcut.engines.servers.shards import Manifest, Shards
 from tailcut.events import Applied, Arrived, Event, Joined, Left, Tick
 from tailcut.policy import PolicyState
 from tailcut.types import Seconds, WorkerId
-from tailcut.work import Update, Work
+from tailcut.work import Update
 
 LOOK_UP: Seconds = 0.25
 """Seconds after which it looks up from waiting."""
@@ -34,13 +36,11 @@ class Driver:
     """One run, from its first round to its last. To those who record it, it is what stands.
 
     Args:
-        course_of: the rounds, from what a policy has learnt (None: nothing); asked again when the run goes back.
+        course_of: the rounds, from those before; None for the first. Asked again when the run goes back.
         maker: of updates. shards: where the parameters are.
         hire, dismiss: make and end a worker's actor.
         begin_with: workers that must be there before the first round.
-        after_update: is told every new manifest; whether the run should end is its answer.
-        restore: the manifest to go back to when parameters are lost. back: is told which that is, and why.
-        heard: is told every gradient as it comes. look: is called many times a second.
+        hooks: what it tells and asks whoever runs it.
         clock: seconds.
 
     Attributes:
@@ -52,18 +52,14 @@ class Driver:
 
     def __init__(
         self,
-        course_of: Callable[[PolicyState | None], Course],
+        course_of: Callable[[Course | None], Course],
         maker: Maker,
         shards: Shards,
         hire: Callable[[WorkerId], Any],
         dismiss: Callable[[Any], None],
         *,
         begin_with: int,
-        after_update: Callable[[Manifest], bool],
-        restore: Callable[[], Awaitable[Manifest]],
-        back: Callable[[int, str], None],
-        heard: Callable[[Done], None],
-        look: Callable[[Driver], None],
+        hooks: Hooks,
         clock: Callable[[], Seconds],
     ) -> None:
         self.over, self.has_begun = False, False
@@ -74,12 +70,10 @@ class Driver:
         self._course_of, self._course = course_of, course_of(None)
         self._maker, self._shards, self._begin_with = maker, shards, begin_with
         self._crew = Crew(hire, dismiss, len(shards), self._tell, clock)
-        self._after_update, self._restore = after_update, restore
-        self._tell_back, self._heard, self._look, self._clock = back, heard, look, clock
+        self._jobs = Jobs(self._crew, self.roster, clock)
+        self._hooks, self._clock = hooks, clock
         self._inbox: list[News] = []
         self._news = asyncio.Event()
-        self._running: dict[WorkerId, Work] = {}
-        self._arrived: dict[Work, Done] = {}
         self._making: asyncio.Task[None] | None = None
         self._lost: ShardLostError | None = None
         self._manifest: Manifest | None = None
@@ -100,6 +94,11 @@ class Driver:
     def learnt(self) -> PolicyState:
         """What the policy has learnt."""
         return self._course.learnt
+
+    @property
+    def begun(self) -> dict[WorkerId, int]:
+        """Mini-batches that each worker has begun, where they go by its own count; none otherwise."""
+        return self._course.begun
 
     @property
     def workers(self) -> list[At]:
@@ -130,7 +129,7 @@ class Driver:
                 if self._lost is not None:
                     await self._go_back(self._lost)
                 self._do(self._course.think())
-                self._look(self)
+                self._hooks.look(self)
         finally:
             self.over = True
             self._crew.close()
@@ -176,8 +175,7 @@ class Driver:
             case Made():
                 self._made(news)
             case Gone():
-                self._running.pop(news.worker, None)
-                self.roster.leaves(news.worker, self._clock())
+                self._jobs.leave(news.worker)
                 self._handle(Left(self._clock(), news.worker))
             case Back():
                 self._back(news)
@@ -187,18 +185,11 @@ class Driver:
                 raise news.error
 
     def _done(self, done: Done) -> None:
-        came = done.came
-        work = Work(came.job.worker, came.job.version, came.job.number)
-        if self._running.get(work.worker) != work:
-            # It was told to drop it, and was done before it heard.
-            return
-        del self._running[work.worker]
-        if came.finite:
-            self._arrived[work] = done
-        self._heard(done)
-        self.roster.waits(work.worker, self._clock())
-        share, finite = came.share, came.finite
-        self._handle(Arrived(self._moment(), work.worker, work.version, came.run_time, share, finite))
+        if self._jobs.done(done):
+            self._hooks.heard(done)
+            came, job = done.came, done.came.job
+            what = (job.worker, job.version, came.run_time, came.share, came.finite)
+            self._handle(Arrived(self._moment(), *what))
 
     def _moment(self) -> Seconds:
         """What came while the driver was busy is in time for a wake-up that has passed meanwhile."""
@@ -222,21 +213,15 @@ class Driver:
             match deed:
                 case Begin(job):
                     assert self._manifest is not None
-                    self._running[job.worker] = Work(job.worker, job.version, job.number)
-                    self.roster.begins(job.worker, job.version, self._clock())
-                    self._crew.begin(job, self._manifest)
+                    self._jobs.begin(job, self._manifest)
                 case Drop():
-                    self._running.pop(deed.worker, None)
-                    self.roster.drops(deed.worker)
-                    self._crew.drop(deed.worker)
+                    self._jobs.drop(deed.worker)
                 case Make():
                     self._making = asyncio.get_running_loop().create_task(self._make(deed.update))
 
     async def _make(self, update: Update) -> None:
         """Have the shards make an update; what was not taken into it is let go."""
-        done = [self._arrived.pop(work) for work in update.accepted]
-        for work in (*update.late, *update.dropped):
-            self._arrived.pop(work, None)
+        done = self._jobs.taken(update)
         try:
             self._tell(await self._maker.make(update.record.version, done))
         except Exception as error:
@@ -249,9 +234,11 @@ class Driver:
         self._manifest = manifest
         if made.skipped:
             self.skipped[made.version] = made.skipped
-        self.over = self._after_update(manifest)
+            self._hooks.skipped(made.version, made.skipped)
+        self.over = self._hooks.after_update(manifest)
         if not self.over:
             self._handle(Applied(self._clock(), made.version, made.measured))
+        self._hooks.keep(manifest)
 
     async def _go_back(self, lost: ShardLostError) -> None:
         """Parameters are gone for good: all go back to one version, and everybody begins there again."""
@@ -260,19 +247,15 @@ class Driver:
             self._making.cancel()
             await asyncio.gather(self._making, return_exceptions=True)
             self._making = None
-        for worker in list(self._running):
-            self._crew.drop(worker)
-        self._running.clear()
-        self._arrived.clear()
-        self._crew.forget()
+        self._jobs.forget()
         self._inbox = [news for news in self._inbox if _counts_still(news)]
-        self._manifest = await self._restore()
+        self._manifest = await self._hooks.restore()
         self._maker.term += 1
         self.returns.append(self.version)
         self.skipped = {version: why for version, why in self.skipped.items() if version <= self.version}
-        self._tell_back(self.version, str(lost))
+        self._hooks.back(self.version, str(lost))
         await self._shards.give(self._manifest)
-        self._course = self._course_of(self._course.learnt)
+        self._course = self._course_of(self._course)
         for worker, node in self.roster.there.items():
             self._handle(Joined(self._clock(), worker, node))
         self._handle(Applied(self._clock(), self.version))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
@@ -20,6 +20,7 @@ from tailcut.engines.servers.shards import Manifest
 from tailcut.noise import Average, Noise
 from tailcut.policy import Policy, PolicyState
 from tailcut.saved import load_state, save_state
+from tailcut.types import WorkerId
 
 LEARNT = "policy.safetensors"
 """What the policy had learnt by the newest checkpoint."""
@@ -33,11 +34,13 @@ class Kept:
     Attributes:
         whole: parameters and optimiser of one version.
         noise: what the gradients had shown by then.
+        begun: mini-batches that each worker had begun, where they go by its own count; none otherwise.
         run: what was trained, so that another run does not take it up.
     """
 
     whole: Piece
     noise: Noise
+    begun: dict[WorkerId, int]
     run: dict[str, Any]
 
 
@@ -55,8 +58,10 @@ def read_newest(folder: Path, say: Callable[[str], None]) -> Kept | None:
         numbers = {key: value.numpy() for key, value in state["optimiser"].items()}
         whole = Piece(found.version, state["vector"].numpy(), numbers)
         parts = [Average(**{k: v.numpy() for k, v in state["noise"][name].items()}) for name in _NOISE]
-        return Kept(whole, Noise(*parts), found.extra)
-    except (KeyError, TypeError, AttributeError) as error:
+        begun = {int(worker): int(count) for worker, count in found.extra.get(BEGUN, {}).items()}
+        run = {name: value for name, value in found.extra.items() if name != BEGUN}
+        return Kept(whole, Noise(*parts), begun, run)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(
             f"{found.path} is no checkpoint of a run on servers ({error!r}). Give the folder of one, or an empty one."
         ) from error
@@ -73,6 +78,7 @@ def learnt_in(folder: Path, policy: Policy, say: Callable[[str], None]) -> Polic
         return None
 
 
+BEGUN = "begun"
 _NOISE = ("gradient", "variance")
 
 
@@ -104,19 +110,27 @@ class Keeping:
         self._folder, self._every, self._run, self._keep = folder, every, run, keep
         self._get, self._say = get, say
         self._drafts = Drafts(folder)
-        self._waiting: asyncio.Queue[tuple[Manifest, Noise, PolicyState]] = asyncio.Queue()
+        self._waiting: asyncio.Queue[tuple[Manifest, Noise, dict[WorkerId, int], PolicyState]] = (
+            asyncio.Queue()
+        )
 
-    def offer(self, manifest: Manifest, noise: Noise, learnt: Callable[[], PolicyState]) -> None:
+    def offer(
+        self,
+        manifest: Manifest,
+        noise: Noise,
+        begun: Mapping[WorkerId, int],
+        learnt: Callable[[], PolicyState],
+    ) -> None:
         """There is a new version; it is kept if it is time to, and none is being written still."""
         if manifest.version % self._every == 0 and self._waiting.empty():
-            self._waiting.put_nowait((manifest, noise, learnt()))
+            self._waiting.put_nowait((manifest, noise, dict(begun), learnt()))
 
     async def work(self) -> None:
         """Write what is offered, for ever."""
         while True:
-            manifest, noise, learnt = await self._waiting.get()
+            manifest, noise, begun, learnt = await self._waiting.get()
             try:
-                await asyncio.to_thread(self._write, manifest, noise, learnt)
+                await asyncio.to_thread(self._write, manifest, noise, begun, learnt)
             except Exception as problem:
                 self._say(f"Version {manifest.version} was not kept: {reason(problem)}. The run goes on.")
             self._waiting.task_done()
@@ -130,7 +144,9 @@ class Keeping:
         await self.written()
         self._drafts.close()
 
-    def _write(self, manifest: Manifest, noise: Noise, learnt: PolicyState) -> None:
+    def _write(
+        self, manifest: Manifest, noise: Noise, begun: dict[WorkerId, int], learnt: PolicyState
+    ) -> None:
         pairs = zip(self._get(list(manifest.parameters)), self._get(list(manifest.states)), strict=True)
         whole = joined([Piece(manifest.version, vector, state) for vector, state in pairs])
         state = {
@@ -141,8 +157,9 @@ class Keeping:
                 for name in _NOISE
             },
         }
+        extra = self._run | {BEGUN: {str(worker): count for worker, count in begun.items()}}
         draft = self._drafts.path(manifest.version)
-        write(draft, flat_of({"version": manifest.version, "state": state, "extra": self._run}))
+        write(draft, flat_of({"version": manifest.version, "state": state, "extra": extra}))
         save_state(self._folder / LEARNT, learnt)
         publish(draft, self._folder, manifest.version)
         prune(self._folder, manifest.version, self._keep)

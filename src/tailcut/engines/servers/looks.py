@@ -71,20 +71,23 @@ class Looks:
         self._task, self._get, self._target, self._say = task, get, target, say
         self._every, self._total = every, total
         self._net = net_of(task, seed)
-        self._waiting: asyncio.Queue[tuple[int, tuple[Any, ...], Seconds]] = asyncio.Queue()
+        self._returns: list[int] = []
+        self._waiting: asyncio.Queue[tuple[int, int, tuple[Any, ...], Seconds]] = asyncio.Queue()
 
     def offer(self, manifest: Manifest, seconds: Seconds) -> None:
         """There is a new version; it is looked at if it is time to. Where many wait, only the last comes too."""
         is_last = manifest.version == self._total
         if is_last or (manifest.version % self._every == 0 and self._waiting.qsize() < MOST_WAITING):
-            self._waiting.put_nowait((manifest.version, manifest.parameters, seconds))
+            self._waiting.put_nowait((len(self._returns), manifest.version, manifest.parameters, seconds))
 
     async def work(self) -> None:
         """Look at what is offered, for ever."""
         while True:
-            offered = await self._waiting.get()
+            returns, version, parameters, seconds = await self._waiting.get()
             try:
-                self._keep(await asyncio.to_thread(self._look, *offered))
+                look = await asyncio.to_thread(self._look, version, parameters, seconds)
+                if all(look.version <= back for back in self._returns[returns:]):
+                    self._keep(look)
             except Exception as error:
                 # What is lost is the driver's to mend.
                 self.failed = self.failed if is_object_lost(error) else error
@@ -95,9 +98,18 @@ class Looks:
         """Wait until all that was offered has been looked at."""
         await self._waiting.join()
 
+    def go_back(self, version: int) -> None:
+        """The run has gone back to a version: what came after it never was."""
+        self._returns.append(version)
+        self.taken = [look for look in self.taken if look.version <= version]
+        self.arrived = any(self._is_there(look) for look in self.taken)
+
+    def _is_there(self, look: Look) -> bool:
+        return self._target is not None and self._target.reached(look.figures)
+
     def _keep(self, look: Look) -> None:
         self.taken.append(look)
-        self.arrived |= self._target is not None and self._target.reached(look.figures)
+        self.arrived |= self._is_there(look)
         self._say(look)
 
     def _look(self, version: int, parameters: tuple[Any, ...], seconds: Seconds) -> Look:

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, final
 
 import numpy as np
 
 from tailcut.engines.records.listener import Listener, Several
-from tailcut.engines.servers.actors import CONTROL, ShardActor, WorkerActor
+from tailcut.engines.servers.beginning import beginning
 from tailcut.engines.servers.computing import net_of
 from tailcut.engines.servers.course import Course
 from tailcut.engines.servers.crew import Done
 from tailcut.engines.servers.driver import Driver
 from tailcut.engines.servers.failures import ServersError, ShardLostError, sentence_of
-from tailcut.engines.servers.keeping import Keeping, Kept, learnt_in, read_newest
+from tailcut.engines.servers.hiring import Hiring
+from tailcut.engines.servers.hooks import Hooks
+from tailcut.engines.servers.keeping import Keeping, learnt_in
 from tailcut.engines.servers.looks import Look, Looks
 from tailcut.engines.servers.making import Maker
-from tailcut.engines.servers.pieces import Piece, divided
+from tailcut.engines.servers.pieces import Piece
 from tailcut.engines.servers.plan import Plan, Result
 from tailcut.engines.servers.reckoning import Reckoning
 from tailcut.engines.servers.shards import Manifest, Shards
 from tailcut.engines.servers.slices import Slices, Telling
 from tailcut.engines.servers.waiting import Waiting
-from tailcut.errors import InputError
 from tailcut.events import Settle
-from tailcut.noise import Noise
-from tailcut.policy import PolicyState
 from tailcut.round import Rounds
 from tailcut.types import RoundRecord, Seconds, WorkerId
 
@@ -93,16 +92,27 @@ class _Training:
         self._net = net_of(self._task, plan.setting.seed)
         self._slices = Slices(self._net.vector.numel(), plan.servers)
         self._reckoning = Reckoning(plan.recipe, plan.workers, plan.setting.batch)
-        self._servers = self._shard_actors()
-        self._shards = Shards(self._servers, say)
+        self._servers: list[Any] = []
         self._first = Piece(0, self._net.vector.numpy().copy(), {})
-        self._workers = ray.remote(**_options(plan.worker_needs), concurrency_groups={CONTROL: 1})(
-            WorkerActor
-        )
+        self._hiring = Hiring(ray, plan)
+        self._begun: dict[WorkerId, int] = {}
         self._found = Result()
 
     async def carry_out(self) -> Result:
         """From the first parameters, or those of the newest checkpoint, to the end."""
+        first = self._restored()
+        try:
+            names, sizes = self._net.layout
+            for number, piece in enumerate(self._slices.all):
+                telling = Telling(tuple(names), tuple(sizes), self._task.noise_of, piece)
+                self._servers.append(self._hiring.shard(number, telling))
+            self._shards = Shards(self._servers, self._say)
+            return await self._carried_out(first)
+        finally:
+            for actor in self._servers:
+                self._hiring.dismiss(actor)
+
+    async def _carried_out(self, first: Manifest) -> Result:
         plan, get = self._plan, self._ray.get
         self._looks = Looks(
             self._task,
@@ -117,7 +127,6 @@ class _Training:
         self._keeping = (
             None if folder is None else Keeping(folder, plan.keep_every, plan.identity, get, self._say)
         )
-        first = self._restored()
         self._driver = self._new_driver()
         self._waiting = Waiting(plan.workers, plan.patience, self._say, self._clock)
         helpers = [self._looks.work(), *([self._keeping.work()] if self._keeping else [])]
@@ -138,25 +147,27 @@ class _Training:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-            for actor in self._servers:
-                self._ray.kill(actor)
             self._listener.end(self._driver, self._clock())
         return self._result(self._shards.manifest or first)
 
     def _new_driver(self) -> Driver:
-        plan, ray = self._plan, self._ray
+        plan, hiring = self._plan, self._hiring
         return Driver(
             self._course,
             Maker(self._shards, self._reckoning),
             self._shards,
-            self._hired,
-            lambda actor: ray.kill(actor),
+            hiring.worker,
+            hiring.dismiss,
             begin_with=plan.workers if plan.begin_with is None else plan.begin_with,
-            after_update=self._after_update,
-            restore=self._newest,
-            heard=self._heard,
-            look=self._look,
-            back=self._back,
+            hooks=Hooks(
+                after_update=self._after_update,
+                keep=self._keep,
+                skipped=self._skipped,
+                restore=self._newest,
+                back=self._back,
+                heard=self._heard,
+                look=self._look,
+            ),
             clock=self._clock,
         )
 
@@ -169,15 +180,17 @@ class _Training:
             self._waiting.look(driver.roster.there)
         self._meanwhile(driver)
 
-    def _course(self, learnt: PolicyState | None) -> Course:
-        """The rounds; what the policy has learnt goes on."""
+    def _course(self, before: Course | None) -> Course:
+        """The rounds; what the policy has learnt and the data go on."""
         plan = self._plan
         rounds = Rounds(plan.policy, plan.acceptance, plan.late_finish)
-        if learnt is None and plan.checkpoints is not None:
+        begun = self._begun if before is None else before.begun
+        learnt = None if before is None else before.learnt
+        if before is None and plan.checkpoints is not None:
             learnt = learnt_in(plan.checkpoints, plan.policy, self._say)
         if learnt is not None:
             rounds.state = learnt
-        return Course(rounds, self._closed, self._settled)
+        return Course(rounds, self._closed, self._settled, begun)
 
     def _closed(self, record: RoundRecord) -> None:
         self._found.rounds.append(record)
@@ -190,9 +203,15 @@ class _Training:
     def _after_update(self, manifest: Manifest) -> bool:
         self._found.made.append(self._clock() - self._found.rounds[0].opened)
         self._looks.offer(manifest, self._found.made[-1])
-        if self._keeping is not None:
-            self._keeping.offer(manifest, self._reckoning.noise, lambda: self._driver.learnt)
         return self._looks.arrived or manifest.version >= self._plan.updates
+
+    def _keep(self, manifest: Manifest) -> None:
+        if self._keeping is not None:
+            driver = self._driver
+            self._keeping.offer(manifest, self._reckoning.noise, driver.begun, lambda: driver.learnt)
+
+    def _skipped(self, version: int, why: str) -> None:
+        self._say(f"Version {version} is as the one before it: {why} The run goes on.")
 
     def _see_to_looks(self) -> None:
         """Whoever cannot evaluate the net shall know why."""
@@ -202,6 +221,8 @@ class _Training:
     def _back(self, version: int, why: str) -> None:
         # A round may have been closed whose update was never made.
         del self._found.rounds[len(self._found.made) :]
+        self._looks.go_back(version)
+        self._say(f"All go back to version {version}: {why}")
         self._listener.back(version, why)
 
     async def _newest(self) -> Manifest:
@@ -211,42 +232,9 @@ class _Training:
 
     def _restored(self) -> Manifest:
         """The newest checkpoint, or the first parameters, in the store."""
-        kept = None if self._plan.checkpoints is None else read_newest(self._plan.checkpoints, self._say)
-        if kept is not None:
-            self._check(kept)
-            self._say(f"Goes on from version {kept.whole.version}, kept in {self._plan.checkpoints}.")
-        whole = self._first if kept is None else kept.whole
-        self._reckoning.noise = Noise() if kept is None else kept.noise
-        pieces = divided(whole, self._slices)
-        put = self._ray.put
-        parameters = tuple(put(piece.vector) for piece in pieces)
-        return Manifest(whole.version, parameters, tuple(put(piece.state) for piece in pieces))
-
-    def _check(self, kept: Kept) -> None:
-        size, wanted = len(kept.whole.vector), self._slices.size
-        if kept.run != self._plan.identity or size != wanted:
-            raise InputError(
-                f"The checkpoints in {self._plan.checkpoints} are of another run: a net of {size} parameters with "
-                f"{kept.run}, not {wanted} with {self._plan.identity}. Give another folder, or the same settings."
-            )
-
-    def _hired(self, worker: WorkerId) -> Any:
-        plan = self._plan
-        return self._workers.remote(plan.setting, worker, plan.servers, plan.prepare)
-
-    def _shard_actors(self) -> list[Any]:
-        plan = self._plan
-        names, sizes = self._net.layout
-        actor = self._ray.remote(**_options(plan.server_needs))(ShardActor)
-        return [
-            actor.remote(
-                number,
-                plan.recipe.optimiser,
-                Telling(tuple(names), tuple(sizes), self._task.noise_of, piece),
-                plan.prepare,
-            )
-            for number, piece in enumerate(self._slices.all)
-        ]
+        found = beginning(self._plan, self._first, self._slices, self._ray.put, self._say)
+        self._reckoning.noise, self._begun = found.noise, found.begun
+        return found.manifest
 
     def _result(self, last: Manifest) -> Result:
         found, driver = self._found, self._driver
@@ -256,13 +244,6 @@ class _Training:
         found.version = last.version
         found.parameters = np.concatenate(self._ray.get(list(last.parameters)))
         return found
-
-
-def _options(needs: Mapping[str, float]) -> dict[str, Any]:
-    """Of an actor that Ray restarts, and whose calls it never repeats."""
-    own = {name: amount for name, amount in needs.items() if name not in ("CPU", "GPU")}
-    cores, gpus = needs.get("CPU", 0), needs.get("GPU", 0)
-    return {"max_restarts": -1, "max_task_retries": 0, "num_cpus": cores, "num_gpus": gpus, "resources": own}
 
 
 def _line(look: Look) -> str:

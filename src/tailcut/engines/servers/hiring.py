@@ -1,0 +1,48 @@
+"""The actors of a run, made as its plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+from tailcut.engines.servers.actors import CONTROL, ShardActor, WorkerActor
+from tailcut.engines.servers.plan import Plan
+from tailcut.engines.servers.slices import Telling
+from tailcut.types import WorkerId
+
+
+@final
+class Hiring:
+    """Makes actors and ends them.
+
+    Args:
+        ray: the package, connected to a cluster.
+        plan: what each process does, and needs.
+    """
+
+    def __init__(self, ray: Any, plan: Plan) -> None:
+        self._ray, self._plan = ray, plan
+        options = _options(plan.worker_needs)
+        self._workers = ray.remote(**options, concurrency_groups={CONTROL: 1})(WorkerActor)
+        self._shards = ray.remote(**_options(plan.server_needs))(ShardActor)
+
+    def worker(self, worker: WorkerId) -> Any:
+        """A worker's actor."""
+        plan = self._plan
+        return self._workers.remote(plan.setting, worker, plan.servers, plan.prepare)
+
+    def shard(self, number: int, telling: Telling) -> Any:
+        """A shard's actor; `telling` says which of its numbers tell the noise."""
+        plan = self._plan
+        return self._shards.remote(number, plan.recipe.optimiser, telling, plan.prepare)
+
+    def dismiss(self, actor: Any) -> None:
+        """End an actor for good."""
+        self._ray.kill(actor)
+
+
+def _options(needs: Mapping[str, float]) -> dict[str, Any]:
+    """Of an actor that Ray restarts, and whose calls it never repeats."""
+    own = {name: amount for name, amount in needs.items() if name not in ("CPU", "GPU")}
+    cores, gpus = needs.get("CPU", 0), needs.get("GPU", 0)
+    return {"max_restarts": -1, "max_task_retries": 0, "num_cpus": cores, "num_gpus": gpus, "resources": own}

@@ -1,0 +1,63 @@
+"""The parameters that accepted sets make, in one process and one piece; shares no code with the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from tailcut.engines.servers.computing import Computing, Setting, net_of
+from tailcut.engines.servers.orders import Job
+from tailcut.engines.servers.pieces import Piece, Vector
+from tailcut.engines.servers.reckoning import Reckoning
+from tailcut.engines.servers.shard import Shard
+from tailcut.learning.recipe import Recipe
+from tailcut.types import RoundRecord, WorkerId
+
+
+def replayed(
+    rounds: Iterable[RoundRecord],
+    setting: Setting,
+    recipe: Recipe,
+    workers: int,
+    skipped: Collection[int] = (),
+) -> Vector:
+    """Make every update again, one after the other.
+
+    Args:
+        rounds: of a synchronous run from its beginning, each once, in order.
+        setting: what was trained; nobody is delayed here.
+        recipe: how gradients became updates.
+        workers: that there are when all take part.
+        skipped: rounds of which nothing was added.
+
+    Returns:
+        `(parameters,)` after the last.
+    """
+    prompt = Setting(setting.task, setting.batch, setting.seed)
+    vector = net_of(setting.task(), setting.seed).vector.numpy().copy()
+    shard = Shard(0, recipe.optimiser, np.ones(len(vector), dtype=np.bool_))
+    shard.give(Piece(0, vector, {}))
+    reckoning = Reckoning(recipe, workers, setting.batch)
+    desks: dict[WorkerId, Computing] = {}
+    for record in rounds:
+        if record.version != shard.piece().version:
+            raise ValueError(
+                f"Round {record.version} comes after version {shard.piece().version}. Give each round once, in order."
+            )
+        jobs = [] if record.version in skipped else _jobs(record)
+        at = [shard.piece().vector]
+        for job in jobs:
+            if job.worker not in desks:
+                desks[job.worker] = Computing(prompt, job.worker, 1)
+        done = [desks[job.worker].compute(job, at, lambda: False) for job in jobs]
+        order = reckoning.order(0, record.version, [came for came, _ in done])
+        shard.apply(order, [gradient[0] for _, gradient in done])
+    return shard.piece().vector
+
+
+def _jobs(record: RoundRecord) -> list[Job]:
+    """What was accepted, in the order in which it came."""
+    is_in = record.accepted > 0
+    workers = record.roster.workers[is_in][np.argsort(record.arrivals[is_in], kind="stable")]
+    return [Job(worker, record.version, record.version) for worker in workers.tolist()]
