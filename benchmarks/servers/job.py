@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -77,8 +79,9 @@ class Rounds:
 def measured(result: Result) -> Rounds:
     """The figures of a run."""
     rounds = result.rounds[10:]
-    slowest = [float(r.run_times.seconds[r.run_times.observed].max()) for r in rounds]
-    ways = [r.elapsed - seconds for r, seconds in zip(rounds, slowest, strict=True)]
+    # Of asynchronous rounds, most have only gradients that were begun before.
+    slowest = [(r, r.run_times.seconds[r.run_times.observed]) for r in rounds]
+    ways = [r.elapsed - float(seconds.max()) for r, seconds in slowest if len(seconds)] or [math.nan]
     gaps = [two.opened - one.opened - one.elapsed for one, two in pairwise(rounds)]
     steps = [two.opened - one.opened for one, two in pairwise(rounds)]
     used = sum(r.count for r in rounds[:-1]) / sum(steps)
@@ -94,9 +97,10 @@ def run(
     hidden: int = SMALL,
     seconds: float = 0.05,
     chance: float = 0.0,
+    spread: float = 0.0,
     updates: int = 60,
     pieces: int = 1,
-    needs: Mapping[str, Mapping[str, float]] | None = None,
+    more: Mapping[str, Any] = MappingProxyType({}),
     **hooks: Any,
 ) -> Result:
     """One run.
@@ -109,15 +113,17 @@ def run(
         hidden: units of the net.
         seconds: that every mini-batch sleeps.
         chance: that it takes nine times as long.
+        spread: by which part of them it takes longer, at most; every one by another.
         updates: to make.
         pieces: micro-batches after which a worker may drop its work; 1: it finishes.
-        needs: `worker_needs` and `server_needs` of the plan.
+        more: of the plan.
         hooks: of the training.
     """
     entrant = names.entrant(policy)
     assert isinstance(entrant.policy, Policy)
     rng = np.random.default_rng(1)
     slow = np.where(rng.random((1000, workers)) < chance, 9.0, 1.0)
+    slow *= rng.uniform(1.0, 1.0 + spread, slow.shape)
     setting = Setting(partial(task, hidden), 8, 0, pieces, Delays(seconds * slow))
     plan = Plan(
         setting,
@@ -129,6 +135,6 @@ def run(
         updates=updates,
         every=10 * updates,
         late_finish=pieces == 1,
-        **(needs or {}),
+        **more,
     )
     return train(ray, plan, **hooks)

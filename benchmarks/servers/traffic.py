@@ -79,7 +79,7 @@ def moved(cluster: Nodes, hidden: int, workers: int, eager: bool) -> Moved:
         hidden=hidden,
         seconds=0.1,
         updates=UPDATES,
-        needs={"worker_needs": {WORKERS: 1}, "server_needs": {SERVERS: 1}},
+        more={"worker_needs": {WORKERS: 1}, "server_needs": {SERVERS: 1}},
         heard=hear,
         meanwhile=look,
     )

@@ -20,17 +20,23 @@ def _nobody(point: str, version: int, chain: bytes, accepted: tuple[int, ...]) -
 
 
 _watcher: Watcher = _nobody
+_wants_chain = False
 
 
-def watch(watcher: Watcher | None) -> None:
-    """Tell this one from now on, in this process; None for nobody."""
-    global _watcher
-    _watcher = watcher or _nobody
+def watch(watcher: Watcher | None, wants_chain: bool = True) -> None:
+    """Tell this one from now on, in this process; None for nobody.
+
+    Args:
+        watcher: is told.
+        wants_chain: whether it wants to know what takes time to work out.
+    """
+    global _watcher, _wants_chain
+    _watcher, _wants_chain = watcher or _nobody, watcher is not None and wants_chain
 
 
 def is_watched() -> bool:
     """Whether it is worth working out what a watcher would be told."""
-    return _watcher is not _nobody
+    return _wants_chain
 
 
 def at(point: str, version: int, chain: bytes = b"", accepted: tuple[int, ...] = ()) -> None:
