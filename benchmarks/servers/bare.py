@@ -1,0 +1,88 @@
+"""The messages of a round with nothing but Ray: what no engine on it can do without.
+
+Parameters go out to all workers, which sleep and return a gradient each; one server takes the gradients and returns
+parameters. Nothing is computed and nothing added up, and there are no policy, no tokens of tailcut's, no records.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from statistics import mean, median
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.servers.job import Rounds
+
+PARAMETERS = 975_010
+FIRST = 10
+"""Rounds that are left out."""
+
+Vector = npt.NDArray[np.float32]
+
+
+@final
+class _Worker:
+    """Sleeps, and has a gradient."""
+
+    def __init__(self) -> None:
+        self._gradient = np.ones(PARAMETERS, np.float32)
+
+    def compute(self, parameters: Vector, seconds: float) -> tuple[float, Vector]:
+        """Its run time, and the gradient."""
+        del parameters
+        began = time.monotonic()
+        time.sleep(seconds)
+        return time.monotonic() - began, self._gradient
+
+
+@final
+class _Server:
+    """Has parameters, and gives them away again."""
+
+    def __init__(self) -> None:
+        self._parameters = np.ones(PARAMETERS, np.float32)
+
+    def apply(self, *gradients: Vector) -> tuple[int, Vector]:
+        """How many came, and the parameters."""
+        return len(gradients), self._parameters
+
+
+def bare(ray: Any, workers: int, seconds: float, rounds: int) -> Rounds:
+    """What a round takes.
+
+    Args:
+        ray: connected.
+        workers: that are waited for.
+        seconds: that each sleeps.
+        rounds: to make.
+    """
+    crew = [ray.remote(num_cpus=1)(_Worker).remote() for _ in range(workers)]
+    server = ray.remote(num_cpus=1)(_Server).remote()
+    try:
+        return asyncio.run(_course(crew, server, seconds, rounds))
+    finally:
+        for actor in (*crew, server):
+            ray.kill(actor)
+
+
+async def _course(crew: list[Any], server: Any, seconds: float, rounds: int) -> Rounds:
+    compute = [worker.compute.options(num_returns=2) for worker in crew]
+    apply = server.apply.options(num_returns=2)
+    count, parameters = apply.remote()
+    await count
+    ways, makes, steps = [], [], []
+    for _ in range(rounds):
+        opened = time.monotonic()
+        came = [call.remote(parameters, seconds) for call in compute]
+        run_times = await asyncio.gather(*(run_time for run_time, _ in came))
+        closed = time.monotonic()
+        count, parameters = apply.remote(*(gradient for _, gradient in came))
+        await count
+        steps.append(time.monotonic() - opened)
+        ways.append(closed - opened - max(run_times))
+        makes.append(steps[-1] - (closed - opened))
+    update = mean(steps[FIRST:])
+    return Rounds(len(crew) / update, 1e3 * update, 1e3 * median(ways[FIRST:]), 1e3 * median(makes[FIRST:]))
