@@ -17,8 +17,8 @@ from benchmarks.servers.bare import bare
 from benchmarks.servers.job import Rounds, local_cluster, measured, run
 from benchmarks.servers.parts import Processors, Stamps, parts
 
-LIMIT = 15.0
-"""Milliseconds."""
+LIMIT, MORE = 15.0, 5.0
+"""Milliseconds. Adding up the gradients of a million parameters and applying them takes 5."""
 WORKERS, UPDATES = 8, 60
 ARMS = {
     "1 shard": (1, 0.0),
@@ -50,9 +50,9 @@ def main(repeats: int) -> list[Claim]:
     }
     return [
         Claim(
-            f"A round costs ≤ {LIMIT:g} ms beside computing, or what Ray alone takes for its messages, {how}",
+            f"A round costs ≤ {LIMIT:g} ms beside computing, or ≤ {MORE:g} more than its messages by Ray alone, {how}",
             f"{ms:.1f} ms, Ray alone {floor:.1f}",
-            ms <= max(LIMIT, floor),
+            ms <= max(LIMIT, floor + MORE),
         )
         for how, ms in (("all done at once", best[0.0]), ("one done after the other", best[1.0]))
     ]

@@ -4,15 +4,16 @@
     *_command.py         one command each; it adds itself to `app`
     fit_kinds.py         what `fit` can fit
     arguments.py         checks of arguments that several commands share
+    threads.py           how many numpy has
     progress.py          the bar, and what to show when work ends early
     watching.py          the live view of a run, for whoever has a terminal
 
 A new command is a new file, and a line below; `--help` lists commands in that order.
 """
 
-from tailcut.cli.entry import app, main
-
 # isort: off
+from tailcut.cli import threads as threads
+from tailcut.cli.entry import app, main
 from tailcut.cli import compare_command as compare_command
 from tailcut.cli import backtest_command as backtest_command
 from tailcut.cli import fit_command as fit_command

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +18,6 @@ PATIENCE: Seconds = 5.0
 """For a controller that was told to end."""
 _SAYS = "tailcut: "
 
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-"""A second thread for its matrices would turn idly, longer than a round takes, on a processor that a worker needs."""
-
 Child: TypeAlias = "subprocess.Popen[str]"
 
 
@@ -32,8 +28,7 @@ def waiting(environment: Mapping[str, str] | None = None) -> Child:
 
 def _process(module: str, command: Sequence[str], environment: Mapping[str, str] | None) -> Child:
     pipe, whole = subprocess.PIPE, [sys.executable, "-m", module, *command]
-    told = ONE_THREAD | dict(os.environ if environment is None else environment)
-    return subprocess.Popen(whole, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=told)
+    return subprocess.Popen(whole, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 @final

@@ -1,0 +1,9 @@
+"""One thread for numpy's matrices, unless the environment says otherwise; to be imported before numpy is.
+
+They are small: a second thread takes more than it gives, and turns idly between two of them, for tens of
+milliseconds, on a processor that somebody needs.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
