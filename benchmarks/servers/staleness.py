@@ -31,10 +31,11 @@ def simulated(result: Result, name: str, overhead: float) -> FloatArray:
     rng = np.random.default_rng(0)
     own: list[list[float]] = [[] for _ in range(WORKERS)]
     for record in result.rounds:
-        times = record.run_times
-        for worker, seconds, seen in zip(record.roster.workers, times.seconds, times.observed, strict=True):
-            if seen:
-                own[worker].append(float(seconds))
+        seen = record.run_times
+        for worker, seconds in zip(seen.workers[seen.observed], seen.seconds[seen.observed], strict=True):
+            own[worker].append(float(seconds))
+    for settle in result.settled:
+        own[settle.worker].append(settle.run_time)
     drawn = np.column_stack([rng.choice(each, UPDATES) for each in own])
     entrant = names.entrant(name)
     stream = updates(

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tailcut.engines.live.train.job import Arm, Job, arms_of, read_job, spread, write_job
-from tailcut.engines.live.train.notes import Look, Notes, Step, read_notes
+from tailcut.engines.live.train.notes import Notes, Step, read_notes
 from tailcut.engines.live.train.summary import summary
+from tailcut.engines.look import Look
 from tailcut.engines.slow.delays import Delays
 from tailcut.errors import ParameterError
 from tailcut.learning.tasks.base import Target

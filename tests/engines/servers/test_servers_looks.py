@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from tailcut import names
+from tailcut.engines.look import Look
 from tailcut.engines.servers.computing import net_of
 from tailcut.engines.servers.course import Begin, Course
 from tailcut.engines.servers.keeping import Keeping, read_newest
-from tailcut.engines.servers.looks import Look, Looks
+from tailcut.engines.servers.looks import Looks
 from tailcut.engines.servers.shards import Manifest
 from tailcut.events import Applied, Joined
 from tailcut.noise import Noise

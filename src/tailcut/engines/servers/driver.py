@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
+from tailcut.engines.in_time import in_time
 from tailcut.engines.records.standing import At
 from tailcut.engines.servers.course import Begin, Course, Deed, Drop, Make
 from tailcut.engines.servers.crew import Back, Crew, Done, Failed, Gone, Happening
@@ -192,9 +193,8 @@ class Driver:
             self._handle(Arrived(self._moment(), *what))
 
     def _moment(self) -> Seconds:
-        """What came while the driver was busy is in time for a wake-up that has passed meanwhile."""
-        now, wake_at = self._clock(), self._course.wake_at
-        return now if wake_at is None else max(min(now, wake_at), self._course.now)
+        """Of what is read now; time never runs backwards."""
+        return max(in_time(self._clock(), self._course.wake_at), self._course.now)
 
     def _back(self, back: Back) -> None:
         node = self.roster.joins(back.worker, back.hello, self._clock())

@@ -7,13 +7,13 @@ that reached the target. When a version was there is known all the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
 import torch
 
+from tailcut.engines.look import Look
 from tailcut.engines.servers.computing import net_of
 from tailcut.engines.servers.failures import is_object_lost
 from tailcut.engines.servers.shards import Manifest
@@ -22,21 +22,6 @@ from tailcut.types import Seconds
 
 MOST_WAITING = 8
 """Versions that wait to be looked at: each keeps its parameters in the store."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Look:
-    """The net on the data kept back.
-
-    Attributes:
-        version: of the parameters. seconds: at which they were there, since the run began.
-        figures: that the task tells.
-    """
-
-    version: int
-    seconds: Seconds
-    figures: Mapping[str, float]
 
 
 @final

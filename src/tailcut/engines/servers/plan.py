@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, final
 
 from tailcut.acceptance import SYNCHRONOUS, Acceptance
+from tailcut.engines.look import Look
 from tailcut.engines.servers.actors import Prepare, prepare_nothing
 from tailcut.engines.servers.computing import Setting
-from tailcut.engines.servers.looks import Look
 from tailcut.errors import ParameterError
 from tailcut.events import Settle
 from tailcut.learning.recipe import Recipe

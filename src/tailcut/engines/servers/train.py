@@ -20,7 +20,7 @@ from tailcut.engines.servers.failures import ServersError, ShardLostError, sente
 from tailcut.engines.servers.hiring import Hiring
 from tailcut.engines.servers.hooks import Hooks
 from tailcut.engines.servers.keeping import Keeping, learnt_in
-from tailcut.engines.servers.looks import Look, Looks
+from tailcut.engines.servers.looks import Looks
 from tailcut.engines.servers.making import Maker
 from tailcut.engines.servers.pieces import Piece
 from tailcut.engines.servers.plan import Plan, Result
@@ -121,7 +121,7 @@ class _Training:
             plan.target,
             plan.every,
             plan.updates,
-            lambda look: self._say(_line(look)),
+            lambda look: self._say(str(look)),
         )
         folder = plan.checkpoints
         self._keeping = (
@@ -244,8 +244,3 @@ class _Training:
         found.version = last.version
         found.parameters = np.concatenate(self._ray.get(list(last.parameters)))
         return found
-
-
-def _line(look: Look) -> str:
-    figures = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in look.figures.items())
-    return f"{look.seconds:5.1f} s, {look.version} updates: {figures}"

@@ -10,6 +10,7 @@ from typing import final
 
 import zmq
 
+from tailcut.engines.in_time import in_time
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.controller.intake import Came, Intake
 from tailcut.engines.live.controller.lines import Lines
@@ -182,7 +183,7 @@ class Server:
         if isinstance(message, Hello):
             if self._peers.of(message.worker) not in (None, peer) and message.worker not in self._cut:
                 return [(SENDER, Refused(self._hub.term, self._hub.epoch, self._taken(message.worker)))]
-            answers = self._hub.handle(message, self._moment())
+            answers = self._hub.handle(message, in_time(self._clock(), self._hub.wake_at))
             if not any(worker == SENDER for worker, _ in answers):
                 self._peers.bind(peer, message.worker)
                 self._cut.discard(message.worker)
@@ -193,22 +194,13 @@ class Server:
             if message.term < self._hub.term:
                 return []
             return [(SENDER, Refused(self._hub.term, self._hub.epoch, why))]
-        return self._hub.handle(message, self._moment())
+        return self._hub.handle(message, in_time(self._clock(), self._hub.wake_at))
 
     def _taken(self, worker: WorkerId) -> str:
         """Whoever repeats the Hello of another is told."""
         there = self._hub.places[worker].hello
         who = f"process {there.process} on {there.host}, which is connected"
         return f"Place {worker} is taken by {who}. Give every worker its own number."
-
-    def _moment(self) -> Seconds:
-        """When a message came that is read now.
-
-        What came while the hub was thinking counts as in time for a wake-up that has passed meanwhile: otherwise the
-        first of several that wait to be read would close the round on the others.
-        """
-        now, wake_at = self._clock(), self._hub.wake_at
-        return now if wake_at is None else min(now, wake_at)
 
     # -- out ----------------------------------------------------------------------------------------------------
 

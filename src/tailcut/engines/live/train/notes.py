@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import final
 
+from tailcut.engines.look import Look
 from tailcut.types import Seconds
 
 
@@ -29,22 +29,6 @@ class Step:
     accepted: bool
     count: int
     waited: Seconds
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Look:
-    """The net on the data kept back.
-
-    Attributes:
-        version: of the parameters.
-        seconds: since the arm began, at this worker; one that was late sees old versions late.
-        figures: that the task tells.
-    """
-
-    version: int
-    seconds: Seconds
-    figures: Mapping[str, float]
 
 
 @final

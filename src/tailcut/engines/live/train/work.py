@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from tailcut.engines.live.train.job import Job, spread
-from tailcut.engines.live.train.notes import Look, Notes
+from tailcut.engines.live.train.notes import Notes
+from tailcut.engines.look import Look
 from tailcut.engines.slow.delays import Delays
 from tailcut.engines.slow.ways import Way
 from tailcut.learning.tasks.base import Batch, Predict, Task
@@ -104,14 +105,9 @@ class Watch:
             self.arrived = True
         if self.arrived or time.monotonic() - self._told >= TELL:
             self._told = time.monotonic()
-            self._say(_line(look))
+            self._say(str(look))
 
     def _look(self, version: int) -> Look:
         look = Look(version, self.now if version else 0.0, self._work.task.evaluate(self._net))
         self._notes.looks.append(look)
         return look
-
-
-def _line(look: Look) -> str:
-    figures = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in look.figures.items())
-    return f"{look.seconds:5.1f} s, {look.version} updates: {figures}"
