@@ -31,14 +31,14 @@ def task():
     return task_of(net=lambda: torch.nn.Linear(2000, 4000), train=data, test=data)
 
 
-plan = Plan(Setting(task, 1, 0), names.entrant("wait-all").policy, Recipe(0.1), 4, updates=50, every=100)
-with cluster(None, processors=8, store=80_000_000) as ray:
+plan = Plan(Setting(task, 1, 0), names.entrant("wait-all").policy, Recipe(0.1), 2, updates=50, every=100)
+with cluster(None, processors=3, store=80_000_000) as ray:
     try:
         train(ray, plan)
     except ServersError as error:
         print("told:", error)
 """
-"""Parameters of 32 MB, and as much from each of four workers, in a store of 80 MB that may not use the disk."""
+"""Parameters of 32 MB, and as much from each of two workers, in a store of 80 MB that may not use the disk."""
 
 
 def tried(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
