@@ -50,33 +50,35 @@ class _Server:
         return len(gradients), self._parameters
 
 
-def bare(ray: Any, workers: int, seconds: float, rounds: int) -> Rounds:
+def bare(ray: Any, workers: int, seconds: float, spread: float, rounds: int) -> Rounds:
     """What a round takes.
 
     Args:
         ray: connected.
         workers: that are waited for.
         seconds: that each sleeps.
+        spread: by which part of them it sleeps longer, at most; every time by another.
         rounds: to make.
     """
     crew = [ray.remote(num_cpus=1)(_Worker).remote() for _ in range(workers)]
     server = ray.remote(num_cpus=1)(_Server).remote()
     try:
-        return asyncio.run(_course(crew, server, seconds, rounds))
+        sleeps = seconds * np.random.default_rng(1).uniform(1.0, 1.0 + spread, (rounds, workers))
+        return asyncio.run(_course(crew, server, sleeps.tolist()))
     finally:
         for actor in (*crew, server):
             ray.kill(actor)
 
 
-async def _course(crew: list[Any], server: Any, seconds: float, rounds: int) -> Rounds:
+async def _course(crew: list[Any], server: Any, sleeps: list[list[float]]) -> Rounds:
     compute = [worker.compute.options(num_returns=2) for worker in crew]
     apply = server.apply.options(num_returns=2)
     count, parameters = apply.remote()
     await count
     ways, makes, steps = [], [], []
-    for _ in range(rounds):
+    for each in sleeps:
         opened = time.monotonic()
-        came = [call.remote(parameters, seconds) for call in compute]
+        came = [call.remote(parameters, seconds) for call, seconds in zip(compute, each, strict=True)]
         run_times = await asyncio.gather(*(run_time for run_time, _ in came))
         closed = time.monotonic()
         count, parameters = apply.remote(*(gradient for _, gradient in came))

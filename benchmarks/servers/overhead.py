@@ -29,32 +29,33 @@ ARMS = {
 }
 """Servers, and by which part of 50 ms some take longer than others."""
 SECONDS = 0.05
-BARE = "the same messages, Ray alone"
+BARE = {"the same messages, Ray alone": 0.0, "the same, one after the other": 1.0}
 
 
 def main(repeats: int) -> list[Claim]:
     """Run and judge."""
-    found: dict[str, list[Rounds]] = {name: [] for name in (*ARMS, BARE)}
+    found: dict[str, list[Rounds]] = {name: [] for name in (*ARMS, *BARE)}
     with local_cluster(WORKERS + 4) as ray:
         for _ in range(repeats):
             for name, (servers, spread) in ARMS.items():
                 runs = found[name]
                 runs.append(measured(run(ray, servers=servers, spread=spread, updates=UPDATES)))
-            found[BARE].append(bare(ray, WORKERS, SECONDS, UPDATES))
+            for name, spread in BARE.items():
+                found[name].append(bare(ray, WORKERS, SECONDS, spread, UPDATES))
         _tell(found, _torch(repeats))
         for spread in (0.0, 1.0):
             _profile(ray, spread)
-    floor = _mean(found[BARE])
+    floors = {spread: _mean(found[name]) for name, spread in BARE.items()}
     best = {
         spread: min(_mean(found[name]) for name in ARMS if ARMS[name][1] == spread) for spread in (0.0, 1.0)
     }
     return [
         Claim(
             f"A round costs ≤ {LIMIT:g} ms beside computing, or ≤ {MORE:g} more than its messages by Ray alone, {how}",
-            f"{ms:.1f} ms, Ray alone {floor:.1f}",
-            ms <= max(LIMIT, floor + MORE),
+            f"{best[spread]:.1f} ms, Ray alone {floors[spread]:.1f}",
+            best[spread] <= max(LIMIT, floors[spread] + MORE),
         )
-        for how, ms in (("all done at once", best[0.0]), ("one done after the other", best[1.0]))
+        for how, spread in (("all done at once", 0.0), ("one done after the other", 1.0))
     ]
 
 

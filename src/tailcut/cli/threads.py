@@ -6,4 +6,6 @@ milliseconds, on a processor that somebody needs.
 
 import os
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+if "OMP_NUM_THREADS" not in os.environ:
+    # Which numpy would go by as well, were the other not there.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

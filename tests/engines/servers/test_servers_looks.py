@@ -13,6 +13,7 @@ from tailcut import names
 from tailcut.engines.look import Look
 from tailcut.engines.servers.computing import net_of
 from tailcut.engines.servers.course import Begin, Course
+from tailcut.engines.servers.crew import Crew
 from tailcut.engines.servers.keeping import Keeping, read_newest
 from tailcut.engines.servers.looks import Looks
 from tailcut.engines.servers.shards import Manifest
@@ -105,3 +106,47 @@ def test_the_count_is_kept_with_the_parameters(tmp_path: Any) -> None:
     kept = read_newest(tmp_path, pytest.fail)
     assert kept is not None
     assert (kept.whole.version, kept.begun, kept.run) == (4, {0: 7, 3: 2}, {"seed": 0})
+
+
+def test_a_checkpoint_that_nobody_can_be_told_of_is_not_waited_for(tmp_path: Any) -> None:
+    def say(line: str) -> None:
+        raise OSError(line)
+
+    keeping = Keeping(tmp_path, 1, {"seed": object()}, lambda refs: refs, say)
+
+    async def go() -> None:
+        work = asyncio.get_running_loop().create_task(keeping.work())
+        keeping.offer(manifest(4), Noise(), {}, names.entrant("wait-all").policy.start)
+        async with asyncio.timeout(10):
+            await keeping.finish()
+        work.cancel()
+
+    asyncio.run(go())
+    assert list(tmp_path.glob("v*")) == []
+
+
+def test_who_is_added_twice_is_hired_once() -> None:
+    hired: list[int] = []
+
+    class Actor:
+        """Never there."""
+
+        def __init__(self) -> None:
+            self.hello = self
+
+        def remote(self) -> Any:
+            return asyncio.get_running_loop().create_future()
+
+    def hire(worker: int) -> Actor:
+        hired.append(worker)
+        return Actor()
+
+    async def go() -> None:
+        crew = Crew(hire, lambda actor: None, 1, lambda news: None, lambda: 0.0)
+        crew.add(3)
+        crew.add(3)
+        await asyncio.sleep(0)
+        crew.close()
+
+    asyncio.run(go())
+    assert hired == [3]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tailcut import names
+from tailcut.engines.live.checkpoints.trees import CheckpointError
 from tailcut.engines.records.listener import Listener
 from tailcut.engines.records.standing import Standing
 from tailcut.engines.servers.computing import Setting
@@ -194,7 +195,7 @@ class _Backs(Listener):
     """Notes where the run went back to."""
 
     def __init__(self, told: list[tuple[int, str]]) -> None:
-        self._told = told
+        self._told, self.gave_up = told, False
 
     def back(self, version: int, why: str) -> None:
         self._told.append((version, why))
@@ -207,7 +208,8 @@ class _Backs(Listener):
 
     def end(self, standing: Standing, now: float) -> None: ...
 
-    def give_up(self) -> None: ...
+    def give_up(self) -> None:
+        self.gave_up = True
 
 
 def _lose(monkeypatch: pytest.MonkeyPatch, gradients: int, parameters: int) -> None:
@@ -231,9 +233,46 @@ def _lose(monkeypatch: pytest.MonkeyPatch, gradients: int, parameters: int) -> N
     monkeypatch.setattr(Shards, "_call", losing_gradients)
 
 
-def test_stale_gradients_are_used(ray: Any) -> None:
-    found = train(ray, plan("async", updates=60, setting=slowly(0.05), workers=2, servers=1))
-    assert found.version == 60
+def test_stale_gradients_are_used_and_no_mini_batch_twice(
+    ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither after the parameters were lost nor when another driver goes on."""
+    _lose(monkeypatch, gradients=-1, parameters=25)
+    jobs: list[tuple[int, int]] = []
+
+    def hear(done: Done) -> None:
+        jobs.append((done.came.job.worker, done.came.job.number))
+
+    first = plan("async", updates=40, setting=slowly(0.05), workers=2, servers=1)
+    first = replace(first, checkpoints=tmp_path / "kept", keep_every=10)
+    found = train(ray, first, heard=hear)
+    (back,) = found.returns
+    assert back in (10, 20)
     stale = np.concatenate([record.staleness for record in found.rounds[2:]])
-    assert 0.5 < stale.mean() < 2
+    assert 0.3 < stale.mean() < 2
     assert np.isfinite(found.parameters).all()
+    rest = train(ray, replace(first, updates=60), heard=hear)
+    assert [record.version for record in rest.rounds[:20]] == list(range(40, 60))
+    assert len(jobs) >= 60
+    assert len(set(jobs)) == len(jobs)
+
+
+def test_who_has_arrived_already_trains_no_more(ray: Any, tmp_path: Path) -> None:
+    task = TASK()
+    target = replace(task.target, value=1e9, figure="loss", at="most")
+    first = plan(updates=6, keep_every=5, checkpoints=tmp_path / "kept", workers=1, servers=1)
+    train(ray, first)
+    for more in ({"updates": 5}, {"updates": 50, "target": target, "every": 7}):
+        found = train(ray, replace(first, **more))
+        assert (found.version, found.rounds) == (5, [])
+        assert [look.version for look in found.looks] == [5]
+
+
+def test_what_never_began_leaves_no_record(ray: Any, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "v00000005.safetensors").write_bytes(b"nothing of the kind")
+    told: list[tuple[int, str]] = []
+    listener = _Backs(told)
+    with pytest.raises(CheckpointError):
+        train(ray, plan(checkpoints=tmp_path / "kept"), listener=listener)
+    assert listener.gave_up

@@ -38,6 +38,7 @@ class Driver:
 
     Args:
         course_of: the rounds, from those before; None for the first. Asked again when the run goes back.
+        first: the parameters to begin with.
         maker: of updates. shards: where the parameters are.
         hire, dismiss: make and end a worker's actor.
         begin_with: workers that must be there before the first round.
@@ -49,11 +50,13 @@ class Driver:
         over: whether the run has ended. why: it failed; None where it did not.
         roster: what every worker does.
         skipped: updates of which nothing was added, and why. returns: versions that the run went back to.
+        manifest: newest.
     """
 
     def __init__(
         self,
         course_of: Callable[[Course | None], Course],
+        first: Manifest,
         maker: Maker,
         shards: Shards,
         hire: Callable[[WorkerId], Any],
@@ -63,7 +66,7 @@ class Driver:
         hooks: Hooks,
         clock: Callable[[], Seconds],
     ) -> None:
-        self.over, self.has_begun = False, False
+        self.manifest, self.over, self.has_begun = first, False, False
         self.why: str | None = None
         self.roster = Roster()
         self.skipped: dict[int, str] = {}
@@ -77,19 +80,13 @@ class Driver:
         self._news = asyncio.Event()
         self._making: asyncio.Task[None] | None = None
         self._lost: ShardLostError | None = None
-        self._manifest: Manifest | None = None
 
     # -- how it stands ------------------------------------------------------------------------------------------
 
     @property
-    def manifest(self) -> Manifest | None:
-        """The newest; None before the first."""
-        return self._manifest
-
-    @property
     def version(self) -> int:
         """Of the newest parameters."""
-        return 0 if self._manifest is None else self._manifest.version
+        return self.manifest.version
 
     @property
     def learnt(self) -> PolicyState:
@@ -117,17 +114,16 @@ class Driver:
         self._crew.remove(worker)
         self._tell(Gone(worker))
 
-    async def run(self, first: Manifest, workers: Sequence[WorkerId]) -> None:
-        """Train from these parameters until it is over."""
-        self._manifest = first
-        await self._shards.give(first)
+    async def run(self, workers: Sequence[WorkerId]) -> None:
+        """Train with these workers until it is over."""
+        await self._shards.give(self.manifest)
         for worker in workers:
             self.add(worker)
         try:
             while not self.over:
                 await self._something()
                 self._take_in()
-                if self._lost is not None:
+                if self._lost is not None and not self.over:
                     await self._go_back(self._lost)
                 self._do(self._course.think())
                 self._hooks.look(self)
@@ -163,6 +159,9 @@ class Driver:
         news, self._inbox = self._inbox, []
         done = sorted((each for each in news if isinstance(each, Done)), key=lambda each: each.moment)
         for each in [*done, *(each for each in news if not isinstance(each, Done))]:
+            if self.over:
+                # What is lost now was not needed any more.
+                return
             self._take(each)
         wake_at = self._course.wake_at
         if wake_at is not None and self._clock() >= wake_at:
@@ -212,8 +211,7 @@ class Driver:
         for deed in deeds:
             match deed:
                 case Begin(job):
-                    assert self._manifest is not None
-                    self._jobs.begin(job, self._manifest)
+                    self._jobs.begin(job, self.manifest)
                 case Drop():
                     self._jobs.drop(deed.worker)
                 case Make():
@@ -221,9 +219,8 @@ class Driver:
 
     async def _make(self, update: Update) -> None:
         """Have the shards make an update; what was not taken into it is let go."""
-        done = self._jobs.taken(update)
         try:
-            self._tell(await self._maker.make(update.record.version, done))
+            self._tell(await self._maker.make(update.record.version, self._jobs.taken(update)))
         except Exception as error:
             self._tell(Failed(error))
 
@@ -231,7 +228,7 @@ class Driver:
         manifest = self._shards.manifest
         assert manifest is not None
         assert manifest.version == made.version
-        self._manifest = manifest
+        self.manifest = manifest
         if made.skipped:
             self.skipped[made.version] = made.skipped
             self._hooks.skipped(made.version, made.skipped)
@@ -249,12 +246,12 @@ class Driver:
             self._making = None
         self._jobs.forget()
         self._inbox = [news for news in self._inbox if _counts_still(news)]
-        self._manifest = await self._hooks.restore()
+        self.manifest = await self._hooks.restore()
         self._maker.term += 1
         self.returns.append(self.version)
         self.skipped = {version: why for version, why in self.skipped.items() if version <= self.version}
         self._hooks.back(self.version, str(lost))
-        await self._shards.give(self._manifest)
+        await self._shards.give(self.manifest)
         self._course = self._course_of(self._course)
         for worker, node in self.roster.there.items():
             self._handle(Joined(self._clock(), worker, node))

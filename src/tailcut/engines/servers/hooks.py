@@ -20,7 +20,7 @@ class Hooks:
 
     Attributes:
         after_update: is told every new manifest; whether the run should end is its answer.
-        keep: is told every new manifest too, as soon as all that it shows is learnt.
+        keep: is told every new manifest too, as soon as what it shows can be learnt (of the last, nothing can).
         skipped: is told which version nothing was added to make, and why.
         restore: the manifest to go back to when parameters are lost.
         back: is told which that was, and why.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
@@ -132,8 +133,11 @@ class Keeping:
             try:
                 await asyncio.to_thread(self._write, manifest, noise, begun, learnt)
             except Exception as problem:
-                self._say(f"Version {manifest.version} was not kept: {reason(problem)}. The run goes on.")
-            self._waiting.task_done()
+                # Whoever waits for it must not wait for ever, whatever becomes of the sentence.
+                with suppress(OSError):
+                    self._say(f"Version {manifest.version} was not kept: {reason(problem)}. The run goes on.")
+            finally:
+                self._waiting.task_done()
 
     async def written(self) -> None:
         """Wait until all that was offered is written."""

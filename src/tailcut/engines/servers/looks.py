@@ -59,6 +59,10 @@ class Looks:
         self._returns: list[int] = []
         self._waiting: asyncio.Queue[tuple[int, int, tuple[Any, ...], Seconds]] = asyncio.Queue()
 
+    def begin(self, manifest: Manifest) -> None:
+        """What the run begins with is always looked at."""
+        self._waiting.put_nowait((len(self._returns), manifest.version, manifest.parameters, 0.0))
+
     def offer(self, manifest: Manifest, seconds: Seconds) -> None:
         """There is a new version; it is looked at if it is time to. Where many wait, only the last comes too."""
         is_last = manifest.version == self._total

@@ -60,7 +60,12 @@ def train(
         ServersError: the cluster does not do what is asked of it.
         InputError: the checkpoints are of another run.
     """
-    training = _Training(ray, plan, say, listener or Several(), heard, meanwhile, clock)
+    listener = listener or Several()
+    try:
+        training = _Training(ray, plan, say, listener, heard, meanwhile, clock)
+    except BaseException:
+        listener.give_up()
+        raise
     try:
         return asyncio.run(training.carry_out())
     except ShardLostError as error:
@@ -95,13 +100,14 @@ class _Training:
         self._servers: list[Any] = []
         self._first = Piece(0, self._net.vector.numpy().copy(), {})
         self._hiring = Hiring(ray, plan)
+        self._is_begun = False
         self._begun: dict[WorkerId, int] = {}
         self._found = Result()
 
     async def carry_out(self) -> Result:
         """From the first parameters, or those of the newest checkpoint, to the end."""
-        first = self._restored()
         try:
+            first = self._restored()
             names, sizes = self._net.layout
             for number, piece in enumerate(self._slices.all):
                 telling = Telling(tuple(names), tuple(sizes), self._task.noise_of, piece)
@@ -109,6 +115,9 @@ class _Training:
             self._shards = Shards(self._servers, self._say)
             return await self._carried_out(first)
         finally:
+            if not self._is_begun:
+                # It never began, and its record shall not be in the way of the next try.
+                self._listener.give_up()
             for actor in self._servers:
                 self._hiring.dismiss(actor)
 
@@ -127,14 +136,17 @@ class _Training:
         self._keeping = (
             None if folder is None else Keeping(folder, plan.keep_every, plan.identity, get, self._say)
         )
-        self._driver = self._new_driver()
+        self._driver, self._is_begun = self._new_driver(first), True
         self._waiting = Waiting(plan.workers, plan.patience, self._say, self._clock)
         helpers = [self._looks.work(), *([self._keeping.work()] if self._keeping else [])]
         tasks = [asyncio.get_running_loop().create_task(each) for each in helpers]
-        self._looks.offer(first, 0.0)
+        self._looks.begin(first)
         try:
-            if first.version < plan.updates:
-                await self._driver.run(first, range(plan.workers))
+            if first.version:
+                # It may have got where it should before it was broken off.
+                await self._looks.finish()
+            if first.version < plan.updates and not self._looks.arrived:
+                await self._driver.run(range(plan.workers))
             await self._looks.finish()
             self._see_to_looks()
         except BaseException as error:
@@ -150,10 +162,11 @@ class _Training:
             self._listener.end(self._driver, self._clock())
         return self._result(self._shards.manifest or first)
 
-    def _new_driver(self) -> Driver:
+    def _new_driver(self, first: Manifest) -> Driver:
         plan, hiring = self._plan, self._hiring
         return Driver(
             self._course,
+            first,
             Maker(self._shards, self._reckoning),
             self._shards,
             hiring.worker,
