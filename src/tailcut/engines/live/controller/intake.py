@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, final
+from dataclasses import dataclass
+from typing import final
 
 import zmq
 
@@ -17,7 +18,9 @@ MOST_AT_ONCE = 1024
 """Messages taken in before whoever reads them looks at the clock again."""
 
 
-class Came(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True)
+class Came:
     """A message.
 
     Attributes:
@@ -78,17 +81,16 @@ class Intake:
         self._limits.charge(peer, self._clock())
 
     def _read(self, peer: bytes, is_traced: bool) -> Came | None:
-        # After the name of a peer there is always a part. Of several nothing is made, however many there are.
-        part: bytes | zmq.Frame = self._router.recv() if is_traced else self._router.recv(copy=False)
-        count = 1
+        part: bytes | zmq.Frame | None = None
+        count = 0
         while self._router.getsockopt(zmq.RCVMORE):
-            self._router.recv()
-            count += 1
+            # Of several parts nothing is made, however many there are.
+            part, count = self._router.recv() if is_traced else self._router.recv(copy=False), count + 1
         if not self._limits.admits(peer, self._clock()):
             self.dropped += 1
             return None
         try:
-            if count != 1:
+            if part is None or count != 1:
                 raise WireError(f"A message of {count} parts came; they have 1.")
             message = FROM_WORKER.read(part if isinstance(part, bytes) else part.bytes)
         except WireError:
