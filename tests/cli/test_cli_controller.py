@@ -17,6 +17,7 @@ from tests.engines.records.recorded import record
 
 from tailcut.engines.live.messages import Close, FromController, New, Over
 from tailcut.engines.live.wire import FROM_CONTROLLER, encode
+from tailcut.engines.live.worker.controller_process import DESERTED
 from tailcut.engines.records.now import read_now
 from tailcut.engines.records.read import Ending, read_run
 from tailcut.table import Table
@@ -87,6 +88,35 @@ def test_a_run_from_its_folder(tmp_path: Path) -> None:
     facts = json.loads((tmp_path / "run" / "stragglers.json").read_text())
     assert [one["pace"] for one in facts["workers"]] == ["steady", "now and then", "persistent", "steady"]
     assert len(list((tmp_path / "board").iterdir())) == 1
+
+
+def test_one_whose_workers_have_all_vanished_says_so_and_another_goes_on_in_its_folder(
+    tmp_path: Path,
+) -> None:
+    options = [*CONTROLLER, "--workers=1", "--policy=wait-all", f"--journal={tmp_path / 'run'}"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with zmq.Context() as context:
+        for term, more in ((1, ()), (2, ("--term=2", "--follows-loss=1", "--total=2"))):
+            line = context.socket(zmq.DEALER)
+            with subprocess.Popen([*options, *more], text=True, **pipes) as process:  # type: ignore[call-overload]
+                line.connect(process.stdout.readline().strip())
+                where = {"term": term - 1, "epoch": term - 1, "version": term - 1}
+                line.send(encode(hello(0, 1, **where)))
+                line.send(encode(arrived(0, term - 1, term=term, epoch=term)))
+                line.send(encode(applied(0, term, term=term, epoch=term)))
+                line.send(encode(bye(0, term, term=term, epoch=term))) if term == 2 else None
+                # Whoever is gone has heard the last answer.
+                while not isinstance(FROM_CONTROLLER.read(line.recv()), Close):
+                    pass
+                line.close()
+                process.wait(timeout=20)
+                said = process.stderr.read()
+            if term == 1:
+                assert process.returncode == DESERTED, said
+                assert "tailcut: All workers have ended, or are cut off, at version 1." in said
+    assert process.returncode == 0, said
+    run = read_run(tmp_path / "run")
+    assert ([one.version for one in run.rounds], run.ending) == ([0, 1], Ending(2, None))
 
 
 def test_a_folder_that_holds_a_run_is_refused_before_anybody_connects(folder: Path, refused: Refused) -> None:

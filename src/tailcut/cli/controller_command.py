@@ -13,6 +13,7 @@ import typer
 
 from tailcut import names
 from tailcut.cli.entry import app
+from tailcut.engines.live.worker.controller_process import DESERTED
 from tailcut.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ def controller_command(
     tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's scalars.")] = None,
     term: Annotated[int, typer.Option(help="How many controllers this run has had, this one included.")] = 1,
     saved: Annotated[Path | None, typer.Option(help="File for what the policy has learnt.")] = None,
+    follows_loss: Annotated[
+        int, typer.Option(help="1 where the controller before this one had lost all workers.")
+    ] = 0,
 ) -> None:
     """Be the controller of one live training; workers start it themselves. Ends with its standard input."""
     from tailcut.engines.live.controller.hub import Hub
@@ -56,9 +60,15 @@ def controller_command(
     learnt = [] if saved is None else [Learnt(saved, entrant.policy, rounds, _say)]
     told = listeners(asked, journal, tensorboard, _say, learnt, goes_on=term > 1)
     try:
-        rule = RATES[rate]
         hub = Hub(
-            rounds, workers, term=term, rate=rule, total=total, records=told.round, settled=told.settled
+            rounds,
+            workers,
+            term=term,
+            rate=RATES[rate],
+            total=total,
+            follows_loss=follows_loss > 0,
+            records=told.round,
+            settled=told.settled,
         )
         _serve(hub, address, max_wait, told, key)
     except BaseException:
@@ -78,6 +88,10 @@ def _serve(hub: Hub, address: str, max_wait: float, told: Listener, key: Key | N
     told.end(hub, time.monotonic())
     if served.why is not None:
         _say(served.why)
+    if served.deserted:
+        _say(f"All workers have ended, or are cut off, at version {served.version}.")
+        # Whoever has started this process sees whether some are still there, and starts another.
+        raise typer.Exit(DESERTED)
 
 
 def _announce(address: str) -> None:

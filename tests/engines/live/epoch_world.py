@@ -151,12 +151,17 @@ class World:
             accepted = set(worker.inside.close.accepted)
             if worker.inside.joined == accepted:
                 yield "complete"
-            if any(not self.workers[other].alive for other in accepted) or worker.inside.left:
+            epoch = worker.inside.close.epoch
+            if any(self._is_gone(self.workers[other], epoch) for other in accepted) or worker.inside.left:
                 yield "fail"
         elif worker.goes_to is not None and self._holder(worker) is not None:
             yield "pull"
         elif worker.inbox and (worker.goes_to is None or self._is_called(worker)):
             yield "read"
+
+    def _is_gone(self, worker: Worker, epoch: int) -> bool:
+        """Whether the process that was in this epoch is: another one may have its place by now."""
+        return not worker.alive or worker.epoch > epoch or (worker.process > 0 and worker.epoch == 0)
 
     def do(self, what: str, number: int) -> None:
         """Let it happen."""

@@ -16,6 +16,8 @@ import zmq
 from hub_scripts import ALIKE, applied, arrived, bye, hello
 
 from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.intake import Came, Intake
+from tailcut.engines.live.controller.listening import listening
 from tailcut.engines.live.controller.serve import Served, Server, serve
 from tailcut.engines.live.messages import Close, Free, FromController, FromWorker, Go, New, Over, Refused
 from tailcut.engines.live.wire import FROM_CONTROLLER, encode
@@ -210,6 +212,39 @@ def test_who_says_bye_and_is_gone_at_once_has_left_in_order() -> None:
     assert run.said == []
 
 
+def test_who_says_bye_and_is_gone_between_two_looks_has_left_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads = Intake.messages
+    said: list[str] = []
+    context = zmq.Context()
+    line = context.socket(zmq.DEALER)
+    line.setsockopt(zmq.LINGER, AT_MOST)
+    with listening(LOOPBACK) as router:
+        line.connect(router.getsockopt_string(zmq.LAST_ENDPOINT))
+        it = waiting(workers=1)
+        server = Server(it, router, 60.0, said.append, lambda: 0.0)
+        line.send(encode(hello(0, 1)))
+        while not it.has_begun:
+            server.turn()
+
+        def reads_and_then(intake: Intake, is_traced: Any) -> Iterator[Came]:
+            yield from reads(intake, is_traced)
+            # All is read, and only now it speaks, and is gone.
+            if not line.closed:
+                line.send(encode(bye(0)))
+                line.close()
+                assert server._lines.events.poll(AT_MOST), "the end of the connection is not noticed"
+
+        monkeypatch.setattr(Intake, "messages", reads_and_then)
+        while not it.over:
+            server.turn()
+        server.close()
+    context.term()
+    assert said == []
+    assert not it.deserted
+
+
 def test_a_run_of_no_updates_is_over_as_it_begins() -> None:
     with running(waiting(workers=2, total=0)) as run, Line(run.address) as one, Line(run.address) as two:
         for worker, line in enumerate((one, two)):
@@ -273,7 +308,13 @@ def test_a_worker_that_connects_anew_gets_the_answers_there() -> None:
             broken.say(hello(0, 2))
             broken.say(arrived(5))
             broken.hears(Refused)
-        one.say(hello(0, 2))
+        # That is noticed only after a while, and until then somebody has this place.
+        while True:
+            one.say(hello(0, 2))
+            one.say(arrived(5))
+            if not one.hears(Refused).why.startswith("Place 0 is taken"):
+                break
+            one.hears(Refused)
         two.say(hello(1, 2))
         one.hears(New)
         one.say(arrived(0))

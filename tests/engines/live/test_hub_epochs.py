@@ -97,6 +97,46 @@ def test_who_stays_in_a_reduction_is_expelled() -> None:
     assert it.version == 0
 
 
+def test_where_all_are_silent_nobody_is_expelled() -> None:
+    it = hub()
+    all_arrive(it, 0, 1, 2)
+    it.lost(2, 1.0)
+    assert it.tick(1.0 + PATIENCE) == []
+    assert not it.over
+    assert it.wake_at == 1.0 + 2 * PATIENCE, "they have as long again"
+    it.handle(state(0, 0), 2.0)
+    expelled, *rest = it.tick(1.0 + 2 * PATIENCE)
+    assert expelled == (1, Again(1, 1))
+    assert rest == [(0, new(2, 0, 0, 0))]
+
+
+@pytest.mark.parametrize("is_over", [False, True], ids=["before the end", "at the end"])
+def test_who_has_lost_everybody_before_the_end_says_so(is_over: bool) -> None:
+    it = hub(total=1)
+    all_arrive(it, 0, 1, 2)
+    if is_over:
+        for worker in range(3):
+            it.handle(applied(worker, 1), 1.1)
+    for worker in range(3):
+        it.lost(worker, 1.2)
+    assert it.tick(9.0) == []
+    assert (it.over, it.deserted) == (True, not is_over)
+
+
+def test_who_joins_has_nothing_to_go_on_from_without_the_silent() -> None:
+    it = hub()
+    all_arrive(it, 0, 1, 2)
+    it.lost(2, 1.0)
+    it.handle(hello(2, process=7), 1.1)
+    assert it.tick(1.0 + PATIENCE) == []
+    it.handle(state(0, 0), 2.0)
+    answers = it.handle(state(1, 0), 2.0)
+    assert {message for _, message in answers} == {
+        msgspec.structs.replace(new(2, 0, 0, 0, 1, 2), joiners=(2,))
+    }
+    assert it.why is None
+
+
 def test_who_was_expelled_says_hello_again_and_copies_the_state() -> None:
     it = hub()
     all_arrive(it, 0, 1, 2)

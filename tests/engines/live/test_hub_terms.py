@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hub_scripts import hello
 
+from tailcut.engines.live.controller.change import NO_STATE
 from tailcut.engines.live.controller.checks import MOST_MEETINGS
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.controller.roll_call import GRACE
@@ -56,6 +57,22 @@ def test_who_says_nothing_is_waited_for_only_a_while_and_joins_later() -> None:
     assert (new.members, new.base) == ((0, 2), 7)
     new = told(it.handle(was_at(1, 6), 9.0))
     assert (new.epoch, new.members, new.joiners, new.base) == (6, (0, 1, 2), (1,), 7)
+
+
+def test_after_one_that_had_lost_everybody_a_run_does_not_begin_anew() -> None:
+    it = successor(follows_loss=True)
+    answers = [*it.handle(hello(0), 0.0), *it.handle(hello(1), 0.1), *it.handle(hello(2), 0.2)]
+    assert [type(message) for _, message in answers] == [Refused] * 3
+    assert it.why == NO_STATE
+
+
+@pytest.mark.parametrize("first", [was_at(0, 7), hello(0, version=7, chain=b"chain7")], ids=["there", "kept"])
+def test_after_one_that_had_lost_everybody_it_goes_on_with_who_has_a_state(first: Hello) -> None:
+    it = successor(follows_loss=True)
+    it.handle(first, 0.0)
+    it.handle(hello(1), 0.1)
+    new = told(it.handle(hello(2), 0.2))
+    assert (new.base, new.holder, new.joiners) == (7, 0, (1, 2))
 
 
 def test_before_anybody_has_spoken_there_is_nothing_to_wake_up_for() -> None:

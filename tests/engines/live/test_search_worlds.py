@@ -41,6 +41,7 @@ SOUND = {
     "a frozen worker at the end": Bounds(
         workers=2, total=1, troubles=may(stalls=1, silences=1), to_the_end=True
     ),
+    "a death, and who is left is silent": Bounds(workers=2, total=1, troubles=may(deaths=1, silences=1)),
     "a line that breaks": Bounds(workers=2, troubles=may(cuts=1)),
     "another controller": Bounds(workers=2, troubles=may(restarts=1)),
     "another controller, and somebody is late": Bounds(
@@ -79,6 +80,9 @@ MENDED = {
 }
 """Where versions were lost that all had, before Hello told the last epoch whose beginning a worker had."""
 OPEN = {
+    "redone: of two with the last version one dies, one is silent; a third pulls it after its State": Bounds(
+        workers=3, total=1, troubles=may(deaths=1, silences=1), to_the_end=True
+    ),
     "gave up: the holder dies when its state is copied, before the controller hears of that": Bounds(
         workers=2, total=1, epochs=3, troubles=may(deaths=2, returns=1)
     ),

@@ -2,7 +2,8 @@
 
 The launcher is the host. Workers ask it for a controller by a file in a folder that only this user can read, and find
 the address in another. A controller that is killed is started again at the same address, with the next term: workers
-tell it where the run stands.
+tell it where the run stands. So is one that has lost all workers, as it does when it was stopped for long: their
+connections have broken, but they are still there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, final
 from tailcut.atomic import replacing
 from tailcut.engines.live.keys import with_key
 from tailcut.engines.live.supervise import Backoff
-from tailcut.engines.live.worker.controller_process import Child, ControllerProcess, waiting
+from tailcut.engines.live.worker.controller_process import DESERTED, Child, ControllerProcess, waiting
 from tailcut.errors import InputError
 from tailcut.types import Seconds
 
@@ -139,6 +140,8 @@ class Host:
         it.ended = now if it.ended is None else it.ended
         if now < it.backoff.due(it.ended):
             return
+        if it.process.code == DESERTED:
+            it.options["follows-loss"] = 1
         it.process.end(at_once=True)
         it.backoff.begun(now)
         it.ended, it.term = None, it.term + 1

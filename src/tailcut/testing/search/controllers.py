@@ -49,6 +49,8 @@ class Facts:
         wakes: whether it waits for time to pass.
         ended: whether the run has come to its end, and the workers were told to leave.
         over: whether it has nothing to do any more.
+        version: of the newest parameters.
+        deserted: whether it has lost all workers, so that another one takes its place.
         why: it gave up, as a sentence.
     """
 
@@ -63,6 +65,8 @@ class Facts:
     wakes: bool
     ended: bool
     over: bool
+    version: int
+    deserted: bool
     why: str | None
 
 
@@ -164,5 +168,7 @@ def _facts(hub: Hub) -> Facts:
         wakes=hub.wake_at is not None,
         ended=hub._orders.ended,
         over=hub.over,
+        version=hub.version,
+        deserted=hub.deserted,
         why=hub.why,
     )

@@ -6,7 +6,7 @@
     spoilt            an update is made of gradients as they were computed
     lost              a version that all had reported, or whose checkpoint was published, is never gone back behind
     forgotten         a controller that takes over goes on from all that was applied by anybody it did not give up
-    gave up           a run fails only where nobody who is left has the state of the net
+    gave up           a run fails only where nobody who is left has the state of the net, and ends at its last version
     stuck             as long as somebody has a state, the run gets to its end, with everybody who is left
     endless           so much trouble, so many epochs, and no more
 
@@ -88,9 +88,11 @@ def check_taken_over(new: New, workers: Sequence[Worker], given_up: frozenset[in
             raise BrokenRuleError("forgotten", f"Term {new.term} goes on from {logs.tell(base)}, but {what}.")
 
 
-def check_reason(facts: Facts, workers: Sequence[Worker]) -> None:
+def check_reason(facts: Facts, workers: Sequence[Worker], total: int) -> None:
     """Why a controller has given up."""
     if facts.why is None:
+        if facts.over and not facts.deserted and facts.version < total:
+            raise BrokenRuleError("gave up", f"The run is over at version {facts.version}, not {total}.")
         return
     if facts.why != NO_STATE:
         raise BrokenRuleError("gave up", f"The run fails: {facts.why}")

@@ -79,7 +79,7 @@ class World:
     def check(self, state: State) -> None:
         """The rules about states."""
         scene, facts = self._scene(state), self._facts(state)
-        rules.check_reason(facts, scene.workers)
+        rules.check_reason(facts, scene.workers, self._bounds.total)
         # Most states differ in messages only.
         seen = (state[0], scene.shared.kept, *((one.phase, one.log) for one in scene.workers))
         if seen not in self._sound:

@@ -2,9 +2,10 @@
 
 A worker dies, or a reduction does not end. Whoever is in that reduction leaves it and says which version it has
 (`State`), or has completed it and says so (`Applied`); from then on nothing of the old epoch completes anywhere. Those
-who say neither in time are expelled: they say Hello again, and copy the state of the others. The new epoch continues
-from the newest version that one of the others has: only a round that none of them completed is reduced again, from
-gradients as they were.
+who say neither in time are expelled: they say Hello again, and copy the state of the others. Where there are no others
+with a state, they have more time: a machine that stood still for a second is no reason to give a run up. The new epoch
+continues from the newest version that one of the others has: only a round that none of them completed is reduced again,
+from gradients as they were.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from tailcut.engines.live.controller.places import Places
+from tailcut.engines.live.controller.places import NOTHING, Places
 from tailcut.engines.live.messages import Applied, Arrived, Bye, State
 from tailcut.types import Seconds, WorkerId
 
@@ -94,6 +95,9 @@ class Change:
         silent = tuple(self._places.reducing)
         if silent and (self.until is None or now < self.until):
             return None
+        if silent and not self._is_held_without(silent):
+            self.until = now + PATIENCE
+            return None
         for worker in silent:
             self._places.lose(worker)
         self._expelled += silent
@@ -108,6 +112,10 @@ class Change:
         unasked = [worker for worker in self._doubtful(newest) if worker not in self._asked]
         self._asked.update(unasked)
         return unasked
+
+    def _is_held_without(self, some: tuple[WorkerId, ...]) -> bool:
+        """Whether others than these have a state to go on from."""
+        return any(self._places[one].has > NOTHING for one in self._places.there if one not in some)
 
     def _doubtful(self, newest: int) -> list[WorkerId]:
         if not self._places.there or self._places[self._places.newest].has >= newest:

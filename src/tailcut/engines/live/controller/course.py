@@ -24,10 +24,11 @@ class Course:
     Attributes:
         version: of the newest parameters.
         all_left: whether nobody is there any more.
+        deserted: whether the last one vanished before the end of the run, and may only be cut off.
     """
 
     def __init__(self, orders: Orders, places: Places, total: int | None, min_workers: int) -> None:
-        self.version, self.all_left = 0, False
+        self.version, self.all_left, self.deserted = 0, False, False
         self._orders, self._places = orders, places
         self._total, self._min = total, min_workers
         self._why: str | None = None
@@ -91,8 +92,9 @@ class Course:
         over = Over(self._orders.term, self._orders.epoch, self.version)
         return [(worker, over) for worker in self._places.there]
 
-    def leave_nobody(self) -> Answers:
-        """The last one is gone."""
+    def leave_nobody(self, vanished: bool = False) -> Answers:
+        """The last one is gone, in order or without a word."""
+        self.deserted |= vanished and not self._orders.ended
         self.all_left = self._orders.ended = True
         return []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
+from tailcut.engines.live.controller.change import NO_STATE
 from tailcut.engines.live.controller.checks import untimely
 from tailcut.engines.live.controller.course import Course
 from tailcut.engines.live.controller.epochs import Epochs
@@ -24,13 +25,20 @@ class Entrance:
         orders: the rounds.
         course: of the run; told why it cannot begin.
         epochs: of it.
+        follows_loss: whether somebody must have a state, or the run would begin anew without a word.
     """
 
     def __init__(
-        self, roll: RollCall, places: Places, orders: Orders, course: Course, epochs: Epochs
+        self,
+        roll: RollCall,
+        places: Places,
+        orders: Orders,
+        course: Course,
+        epochs: Epochs,
+        follows_loss: bool,
     ) -> None:
         self._roll, self._places, self._orders = roll, places, orders
-        self._course, self._epochs = course, epochs
+        self._course, self._epochs, self._follows_loss = course, epochs, follows_loss
 
     def hello(self, hello: Hello, now: Seconds) -> Answers:
         """A worker has come."""
@@ -68,12 +76,15 @@ class Entrance:
         if differs is not None:
             self._course.fail(differs)
             return []
+        newest = self._roll.newest
+        if self._follows_loss and newest.epoch == newest.version == 0:
+            self._course.fail(NO_STATE)
+            return []
         in_step = {hello.worker for hello in self._roll.in_step}
         for worker in self._places.there:
             if worker not in in_step:
                 self._places[worker].has = NOTHING
         self._orders.epoch = self._roll.epoch
-        newest = self._roll.newest
         return self._epochs.begin(newest.version, newest.worker, now)
 
     def _says_it_again(self, hello: Hello, now: Seconds) -> Answers:

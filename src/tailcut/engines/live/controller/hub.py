@@ -63,6 +63,7 @@ class Hub:
         rate: learning-rate rule; workers are told a multiple of their own rate. By default always 1.
         total: version at which the run ends; None for when all workers have left.
         min_workers: the run ends when fewer are left.
+        follows_loss: whether the controller before this one had lost all workers: somebody must have a state.
         records: is told every closed round, in `think`, when nobody waits for it.
         settled: is told what became of gradients that were pending at their close, likewise.
 
@@ -81,6 +82,7 @@ class Hub:
         rate: RateRule | None = None,
         total: int | None = None,
         min_workers: int = 1,
+        follows_loss: bool = False,
         records: Callable[[RoundRecord], None] = ignore,
         settled: Callable[[events.Settle], None] = ignore,
     ) -> None:
@@ -94,12 +96,19 @@ class Hub:
         self._records, self._settled = records, settled
         self._began: Seconds | None = None
         self._epochs = Epochs(self.places, self._orders, self._course)
-        self._entrance = Entrance(self._roll, self.places, self._orders, self._course, self._epochs)
+        self._entrance = Entrance(
+            self._roll, self.places, self._orders, self._course, self._epochs, follows_loss
+        )
 
     @property
     def version(self) -> int:
         """Of the newest parameters."""
         return self._course.version
+
+    @property
+    def deserted(self) -> bool:
+        """Whether the last worker vanished before the end of the run: who is only cut off can go on with another."""
+        return self._course.deserted
 
     @property
     def term(self) -> int:
@@ -189,7 +198,7 @@ class Hub:
         was_there, reduced = worker in self.places.there, worker in self.places.reducing
         self.places.lose(worker)
         if not self.places.there:
-            self._course.leave_nobody()
+            self._course.leave_nobody(vanished=True)
         elif self._orders.ended and self.places.best < self.version:
             # The last version is gone with it, and is made again.
             self._orders.ended, was_there = False, True

@@ -34,7 +34,7 @@ class Lines:
     def heard(self, worker: WorkerId, frame: zmq.Frame) -> None:
         """A worker has said Hello in this frame."""
         # What broke before is of whoever had the same descriptor then.
-        self._look()
+        self.look()
         try:
             descriptor = int(frame.get(zmq.SRCFD))
         except zmq.ZMQError:
@@ -46,13 +46,18 @@ class Lines:
         else:
             self._worker[descriptor] = worker
 
+    @property
+    def some_broke(self) -> bool:
+        """Whether there is somebody for `broken` to tell of."""
+        return bool(self._broken)
+
     def broken(self) -> list[WorkerId]:
-        """Whose connections have broken since the last time. What they have said before is there to be read by then."""
-        self._look()
+        """Whose connections had broken when somebody looked, since the last time."""
         found, self._broken = self._broken, []
         return found
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """See what has broken. All that was said over it is there to be read by now, but perhaps was not before."""
         while self._events.poll(0):
             event = recv_monitor_message(self._events)
             descriptor = int(event["value"])

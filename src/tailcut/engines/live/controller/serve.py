@@ -38,6 +38,7 @@ class Served:
         malformed: frames that were no message.
         ignored: messages of another term or epoch, or of workers that had left.
         dropped: messages that were not even looked at, of peers that said too much or nothing but rubbish.
+        deserted: whether all workers vanished before its end.
     """
 
     version: int
@@ -45,6 +46,7 @@ class Served:
     malformed: int
     ignored: int
     dropped: int = 0
+    deserted: bool = False
 
 
 def serve(
@@ -88,7 +90,8 @@ def serve(
             server.finish()
         finally:
             server.close()
-        return Served(hub.version, hub.why, server.intake.malformed, hub.ignored, server.intake.dropped)
+        counts = server.intake.malformed, hub.ignored, server.intake.dropped
+        return Served(hub.version, hub.why, *counts, hub.deserted)
 
 
 @final
@@ -121,11 +124,12 @@ class Server:
 
     def turn(self) -> None:
         """Take in what came, then what is due, then think: nobody waits for a forecast."""
+        # First: who has said Bye and then ended has left in order, and its Bye may have come a moment ago.
+        self._lines.look()
         for came in self.intake.messages(self._is_traced):
             self._take_in(came)
         is_overdue = self._clock() >= self._overdue
         if self.intake.is_quiet or is_overdue:
-            # Not before: whoever has said Bye before it ended has left in order.
             self._mind_lines()
         self.send(self._hub.tick(self._clock()))
         if is_overdue or not self.intake.something_came:
@@ -156,6 +160,7 @@ class Server:
             is_known = self._peers.knows(peer)
             if is_known or self._peers.of(message.worker) is not None:
                 # Perhaps over a new connection: the end of the old one came before.
+                self._lines.look()
                 self._mind_lines()
             if is_known:
                 self._untraced.add(peer)
@@ -230,7 +235,7 @@ class Server:
         now, wake_at = self._clock(), self._hub.wake_at
         pause = LOOK_UP if wake_at is None else min(max(wake_at - now, 0.0), LOOK_UP)
         # The socket's file descriptor tells of changes only, so it must be asked for events first.
-        if pause > 0.0 and not self.intake.something_came:
+        if pause > 0.0 and not (self.intake.something_came or self._lines.some_broke):
             select.select([self._router, self._lines.events], [], [], pause)
 
     def _mind_silence(self) -> None:

@@ -16,6 +16,8 @@ from tailcut.types import Seconds
 
 PATIENCE: Seconds = 5.0
 """For a controller that was told to end."""
+DESERTED = 4
+"""Exit code of a controller whose workers have all vanished before the end of the run."""
 _SAYS = "tailcut: "
 
 Child: TypeAlias = "subprocess.Popen[str]"
