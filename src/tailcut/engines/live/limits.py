@@ -60,10 +60,15 @@ class Limits:
 
     def admits(self, peer: bytes, now: Seconds) -> bool:
         """Whether to listen to a message of this peer, which pays for it then."""
-        paid = max(self._paid.get(peer, now), now)
-        if paid - now > self._credit:
+        paid = self._paid.get(peer)
+        if paid is None:
+            self._pay(peer, now + self._price, now)
+        elif paid <= now:
+            self._paid[peer] = now + self._price
+        elif paid - now <= self._credit:
+            self._paid[peer] = paid + self._price
+        else:
             return False
-        self._pay(peer, paid + self._price, now)
         return True
 
     def charge(self, peer: bytes, now: Seconds) -> None:

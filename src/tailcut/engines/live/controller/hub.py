@@ -154,13 +154,13 @@ class Hub:
         now = self._clock(now)
         if isinstance(message, Hello):
             return self._hello(message, now)
-        if message.worker in self.places and self.places[message.worker].lost:
+        place = self.places.get(message.worker)
+        if place is not None and place.lost:
             return [(SENDER, Again(self.term, self.epoch))]
         if not self._is_current(message):
             return self._ignore()
-        if message.worker not in self.places:
+        if place is None:
             return [(SENDER, self._refused(f"Worker {message.worker} has not said Hello to this run."))]
-        place = self.places[message.worker]
         if place.doing is Doing.LEFT:
             return self._ignore()
         place.heard = now
@@ -281,8 +281,10 @@ class Hub:
 
     def _freed(self, answers: Answers) -> Answers:
         """The answers, and who is not needed any more."""
-        free = Free(self.term, self.epoch)
         gone = self.places.release(everybody=self.why is not None)
+        if not gone:
+            return answers
+        free = Free(self.term, self.epoch)
         return [*answers, *((worker, free) for worker in gone)]
 
     # -- small things -------------------------------------------------------------------------------------------
@@ -304,7 +306,7 @@ class Hub:
         if isinstance(message, Bye):
             # Leaving is true in whatever epoch it was said.
             return message.term <= self.term and message.epoch <= self.epoch
-        return (message.term, message.epoch) == (self.term, self.epoch)
+        return message.epoch == self.epoch and message.term == self.term
 
     def _refused(self, why: str) -> Refused:
         return Refused(self.term, self.epoch, why)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import zmq
 
@@ -18,9 +17,7 @@ MOST_AT_ONCE = 1024
 """Messages taken in before whoever reads them looks at the clock again."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Came:
+class Came(NamedTuple):
     """A message.
 
     Attributes:

@@ -106,6 +106,10 @@ class Places:
     def __getitem__(self, worker: WorkerId) -> Place:
         return self._all[worker]
 
+    def get(self, worker: WorkerId) -> Place | None:
+        """What a worker does; None for one that never said Hello, or was refused."""
+        return self._all.get(worker)
+
     @property
     def all(self) -> list[WorkerId]:
         """Everybody, those who left too; increasing."""

@@ -10,6 +10,7 @@ from typing import final
 
 import zmq
 
+from tailcut.engines.in_time import in_time
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.controller.intake import Came, Intake
 from tailcut.engines.live.controller.lines import Lines
@@ -165,11 +166,11 @@ class Server:
             if is_known:
                 self._untraced.add(peer)
         answers = self._answers(peer, message)
-        if answers and answers[0][0] == SENDER:
-            self.intake.offends(peer)
-        self.send(answers, peer)
-        worker = self._peers.worker(peer)
-        if came.frame is not None and worker is not None:
+        if answers:
+            if answers[0][0] == SENDER:
+                self.intake.offends(peer)
+            self.send(answers, peer)
+        if came.frame is not None and (worker := self._peers.worker(peer)) is not None:
             self._untraced.discard(peer)
             self._lines.heard(worker, came.frame)
 
@@ -187,7 +188,7 @@ class Server:
         if isinstance(message, Hello):
             if self._peers.of(message.worker) not in (None, peer) and message.worker not in self._cut:
                 return [(SENDER, Refused(self._hub.term, self._hub.epoch, self._taken(message.worker)))]
-            answers = self._hub.handle(message, self._moment())
+            answers = self._hub.handle(message, in_time(self._clock(), self._hub.wake_at))
             if not any(worker == SENDER for worker, _ in answers):
                 self._peers.bind(peer, message.worker)
                 self._cut.discard(message.worker)
@@ -198,22 +199,13 @@ class Server:
             if message.term < self._hub.term:
                 return []
             return [(SENDER, Refused(self._hub.term, self._hub.epoch, why))]
-        return self._hub.handle(message, self._moment())
+        return self._hub.handle(message, in_time(self._clock(), self._hub.wake_at))
 
     def _taken(self, worker: WorkerId) -> str:
         """Whoever repeats the Hello of another is told."""
         there = self._hub.places[worker].hello
         who = f"process {there.process} on {there.host}, which is connected"
         return f"Place {worker} is taken by {who}. Give every worker its own number."
-
-    def _moment(self) -> Seconds:
-        """When a message came that is read now.
-
-        What came while the hub was thinking counts as in time for a wake-up that has passed meanwhile: otherwise the
-        first of several that wait to be read would close the round on the others.
-        """
-        now, wake_at = self._clock(), self._hub.wake_at
-        return now if wake_at is None else min(now, wake_at)
 
     # -- out ----------------------------------------------------------------------------------------------------
 
@@ -226,7 +218,8 @@ class Server:
                 last, frame = message, encode(message)
             peer = sender if worker == SENDER else self._peers.of(worker)
             if peer is not None:
-                self._router.send_multipart((peer, frame))
+                self._router.send(peer, zmq.SNDMORE)
+                self._router.send(frame)
 
     # -- time ---------------------------------------------------------------------------------------------------
 
