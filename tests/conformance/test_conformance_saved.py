@@ -21,7 +21,7 @@ from tailcut.table import Table
 from tailcut.testing.histories import shown
 from tailcut.types import RoundRecord, RunTimes
 
-ROUNDS, AFTER = 120, 60
+ROUNDS, AFTER = 80, 50
 SPECS = [
     *(name for name, named in POLICIES.items() if named.usual),
     "drop-compute:follow=true",
