@@ -22,9 +22,10 @@ def main() -> None:
     asked = sys.stdin.readline()
     loading.join()
     if asked:
-        from tailcut.cli import app
+        from tailcut.cli import main as command_line
 
-        app(json.loads(asked), standalone_mode=False)
+        # Its exit code tells the launcher whether another has to take its place.
+        command_line(json.loads(asked))
 
 
 def _load() -> None:

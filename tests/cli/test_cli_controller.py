@@ -114,6 +114,9 @@ def test_one_whose_workers_have_all_vanished_says_so_and_another_goes_on_in_its_
             if term == 1:
                 assert process.returncode == DESERTED, said
                 assert "tailcut: All workers have ended, or are cut off, at version 1." in said
+                assert read_run(tmp_path / "run").ending is None, "nor is it over for who watches"
+                now = read_now(tmp_path / "run" / "now.json")
+                assert now is None or not now.over
     assert process.returncode == 0, said
     run = read_run(tmp_path / "run")
     assert ([one.version for one in run.rounds], run.ending) == ([0, 1], Ending(2, None))

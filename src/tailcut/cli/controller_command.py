@@ -70,13 +70,17 @@ def controller_command(
             records=told.round,
             settled=told.settled,
         )
-        _serve(hub, address, max_wait, told, key)
+        is_deserted = _serve(hub, address, max_wait, told, key)
     except BaseException:
         told.give_up()
         raise
+    if is_deserted:
+        # The launcher puts another in its place; where worker 0 has started it, nobody does.
+        raise typer.Exit(DESERTED)
 
 
-def _serve(hub: Hub, address: str, max_wait: float, told: Listener, key: Key | None) -> None:
+def _serve(hub: Hub, address: str, max_wait: float, told: Listener, key: Key | None) -> bool:
+    """Be the controller; whether all workers have vanished before the end."""
     from tailcut.engines.live.controller.serve import serve
 
     try:
@@ -85,13 +89,14 @@ def _serve(hub: Hub, address: str, max_wait: float, told: Listener, key: Key | N
         hub.fail("The controller was interrupted.")
         told.end(hub, time.monotonic())
         raise
+    if served.deserted:
+        told.hand_over()
+        _say(f"All workers have ended, or are cut off, at version {served.version}.")
+        return True
     told.end(hub, time.monotonic())
     if served.why is not None:
         _say(served.why)
-    if served.deserted:
-        _say(f"All workers have ended, or are cut off, at version {served.version}.")
-        # Whoever has started this process sees whether some are still there, and starts another.
-        raise typer.Exit(DESERTED)
+    return False
 
 
 def _announce(address: str) -> None:

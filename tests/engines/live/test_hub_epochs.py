@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hub_scripts import ALIKE, applied, arrived, bye, hello, hub
 
-from tailcut.engines.live.controller.change import PATIENCE
+from tailcut.engines.live.controller.change import NO_STATE, PATIENCE
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.messages import Again, Close, Go, Hello, New, Over, Refused, State, Stop
 from tailcut.rules import Backup
@@ -105,7 +105,9 @@ def test_where_all_are_silent_nobody_is_expelled() -> None:
     assert not it.over
     assert it.wake_at == 1.0 + 2 * PATIENCE, "they have as long again"
     it.handle(state(0, 0), 2.0)
-    expelled, *rest = it.tick(1.0 + 2 * PATIENCE)
+    assert it.tick(1.0 + 2 * PATIENCE) == [], "the machine moves again: the other may be as slow as the first"
+    assert it.wake_at == 2.0 + PATIENCE
+    expelled, *rest = it.tick(2.0 + PATIENCE)
     assert expelled == (1, Again(1, 1))
     assert rest == [(0, new(2, 0, 0, 0))]
 
@@ -285,6 +287,39 @@ def test_a_joiner_alone_has_nothing_to_go_on_with() -> None:
     it.lost(2, 0.5)
     it.handle(comes_back(2), 0.6)
     it.lost(0, 0.7)
-    ((who, refused),) = it.lost(1, 0.8)
+    assert it.lost(1, 0.8) == [(2, Again(1, 5))], "it may have copied the state by now"
+    ((who, refused),) = it.handle(comes_back(2), 0.9)
     assert isinstance(refused, Refused)
-    assert (who, "Resume from a checkpoint" in refused.why) == (2, True)
+    assert (who, it.why) == (2, NO_STATE)
+
+
+def test_who_was_only_cut_off_is_not_refused_by_a_controller_that_lost_everybody() -> None:
+    it = hub(workers=2)
+    for worker in range(2):
+        it.lost(worker, 1.0)
+    assert it.deserted
+    assert it.handle(hello(0, 2, term=1, epoch=1), 1.1) == [], (
+        "it says Hello to the controller after this one"
+    )
+
+
+def test_all_are_asked_again_before_a_run_is_given_up() -> None:
+    it = hub(workers=2)
+    all_arrive(it, 0, 1)
+    it.lost(0, 1.0)
+    assert it.handle(hello(0, 2, term=1, epoch=1), 1.1) == [], "the other may have completed the round"
+    assert it.lost(1, 1.2) == [(0, Again(1, 2))], "nobody is left whose state is known"
+    answers = it.handle(hello(0, 2, term=1, epoch=1), 1.3)
+    assert answers[0] == (0, new(3, 0, 0, 0)), "it had what the last epoch began with"
+    assert it.why is None
+
+
+def test_a_change_that_nobody_answers_is_given_up_after_max_wait() -> None:
+    it = hub(workers=2)
+    all_arrive(it, 0, 1)
+    it.lost(1, 1.0)
+    it.tick(1.0 + PATIENCE)
+    assert it.standstill(20.0, 20.0) is None
+    why = it.standstill(21.0, 20.0)
+    assert why is not None
+    assert "Nothing was heard for 20" in why

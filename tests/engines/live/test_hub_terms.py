@@ -47,6 +47,24 @@ def test_it_goes_on_from_the_newest_version_with_the_next_epoch() -> None:
     assert isinstance(answers[0][1], Close)
 
 
+def test_a_newcomer_does_not_begin_the_run_anew_before_the_others_come() -> None:
+    it = successor()
+    assert it.handle(hello(1), 0.0) == []
+    assert it.wake_at is None, "those who compute for long have the state"
+    it.handle(was_at(0, 7), 5.0)
+    assert it.wake_at == 5.0 + GRACE
+    new = told(it.tick(5.0 + GRACE))
+    assert (new.members, new.joiners, new.base, new.holder) == ((0, 1), (1,), 7, 0)
+
+
+def test_a_newcomer_waits_on_where_the_only_one_that_had_the_state_is_lost_again() -> None:
+    it = successor()
+    it.handle(hello(1), 0.0)
+    it.handle(was_at(0, 7), 5.0)
+    it.lost(0, 5.1)
+    assert it.wake_at is None
+
+
 def test_who_says_nothing_is_waited_for_only_a_while_and_joins_later() -> None:
     it = successor()
     it.handle(was_at(0, 7), 1.0)

@@ -144,6 +144,16 @@ def test_a_run_that_never_came_to_a_round_leaves_nothing(tmp_path: Path) -> None
     assert list((tmp_path / "run").iterdir()) == []
 
 
+def test_another_goes_on_in_a_folder_that_was_handed_over_even_without_a_round(tmp_path: Path) -> None:
+    RunFiles(RunFolder(tmp_path), asked()).hand_over()
+    run = read_run(tmp_path)
+    assert (run.rounds, run.ending) == ([], None)
+    files = RunFiles(RunFolder(tmp_path), asked(), before=run.lines)
+    Fleet(hub_of(TABLE, "wait-all", "finish", files), TABLE).run(1)
+    files.hand_over()
+    assert len(read_run(tmp_path).rounds) == 1
+
+
 def test_nothing_is_kept_unless_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     listener = listeners(asked_now("bayes", "linear", "finish", 3, 7, lambda: 5.0), None, None, print)

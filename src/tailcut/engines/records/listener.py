@@ -35,6 +35,10 @@ class Listener(ABC):
     def end(self, standing: Standing, now: Seconds) -> None:
         """The run is over; nothing comes after."""
 
+    def hand_over(self) -> None:
+        """Whoever tells it ends before the run does, and another may go on; nothing comes after here."""
+        self.give_up()
+
     @abstractmethod
     def give_up(self) -> None:
         """Let go of everything, whatever the state; nothing comes after."""
@@ -71,6 +75,11 @@ class Several(Listener):
         """Tell all."""
         for one in self._each:
             one.end(standing, now)
+
+    def hand_over(self) -> None:
+        """Tell all."""
+        for one in self._each:
+            one.hand_over()
 
     def give_up(self) -> None:
         """Tell all."""
@@ -111,6 +120,10 @@ class Guarded(Listener):
     def end(self, standing: Standing, now: Seconds) -> None:
         """Tell it."""
         self._try(lambda inner: inner.end(standing, now))
+
+    def hand_over(self) -> None:
+        """Tell it."""
+        self._try(lambda inner: inner.hand_over())
 
     def give_up(self) -> None:
         """Tell it."""

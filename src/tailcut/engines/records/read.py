@@ -101,6 +101,4 @@ class _Read:
         if record.version <= self._newest:
             raise ValueError(f"round {record.version} comes after round {self._newest}")
         self._newest = record.version
-        # Whoever had taken the run for over was wrong.
-        self.ending = None
         self.lines.append(record)

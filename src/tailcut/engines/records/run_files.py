@@ -90,6 +90,10 @@ class RunFiles(Listener):
         self._lines.close()
         self._tell(standing, now, over=True)
 
+    def hand_over(self) -> None:
+        """Let go of the file, for another to go on in it; that no end stands there tells that the run has none yet."""
+        self._lines.close()
+
     def give_up(self) -> None:
         """Let go of the file; what could not be written is lost. A run that never came to a round leaves nothing."""
         with suppress(OSError):

@@ -81,6 +81,7 @@ class Bounds:
             if value < 1:
                 raise ParameterError(f"{what} must be at least 1, but got {value}.")
 
-    def hub(self, term: int) -> Hub:
+    def hub(self, term: int, follows_loss: bool = False) -> Hub:
         """A controller, before its roll call."""
-        return Hub(Rounds(self.policy, late_finish=True), self.workers, term=term, total=self.total)
+        rounds = Rounds(self.policy, late_finish=True)
+        return Hub(rounds, self.workers, term=term, total=self.total, follows_loss=follows_loss)

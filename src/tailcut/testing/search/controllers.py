@@ -94,9 +94,9 @@ class Controllers:
         """What they were told, and answered, in how many different situations."""
         return len(self._known)
 
-    def first(self, term: int) -> int:
+    def first(self, term: int, follows_loss: bool = False) -> int:
         """One that nobody has said Hello to."""
-        return self._keep(self._bounds.hub(term))
+        return self._keep(self._bounds.hub(term, follows_loss))
 
     def hear(self, number: int, message: FromWorker) -> tuple[int, Said]:
         """The controller after a message, and what it says."""

@@ -8,7 +8,7 @@ from typing import final
 from tailcut.engines.live.messages import FromWorker, Hello, Refused
 from tailcut.testing.search import rules, workers
 from tailcut.testing.search.bounds import Bounds, Bug, Troubles
-from tailcut.testing.search.controllers import Controllers, Said
+from tailcut.testing.search.controllers import Controllers, Facts, Said
 from tailcut.testing.search.explore import BrokenRuleError
 from tailcut.testing.search.logs import EMPTY, Logs
 from tailcut.testing.search.reading import reads
@@ -50,6 +50,7 @@ class Deeds:
             "return": self._return,
             "cut": self._cut,
             "restart": self._restart,
+            "take over": self._take_over,
         }
 
     def do(self, scene: Scene, step: Step) -> None:
@@ -201,8 +202,23 @@ class Deeds:
         self._notice(scene, step)
 
     def _restart(self, scene: Scene, step: Step) -> None:
-        left, facts = scene.shared.left, self._controllers.facts[scene.controller]
+        left = scene.shared.left
         self._spend(scene, left._replace(restarts=left.restarts - 1))
+        self._take_over(scene, step)
+
+    def _take_over(self, scene: Scene, step: Step) -> None:
+        """Another controller is put in the place of one that has ended."""
+        facts = self._controllers.facts[scene.controller]
         scene.workers = [one._replace(outbox=(), renewed=one.phase not in OVER) for one in scene.workers]
-        scene.controller = self._controllers.first(facts.term + 1)
-        scene.shared = scene.shared._replace(given_up=facts.lost | facts.joining)
+        scene.controller = self._controllers.first(facts.term + 1, facts.deserted)
+        given_up = facts.lost | facts.joining
+        if facts.deserted:
+            # It has lost everybody, but went on without those alone who were not in its last epoch.
+            given_up = frozenset(number for number in given_up if not _was_in(scene.workers[number], facts))
+        scene.shared = scene.shared._replace(given_up=given_up)
+
+
+def _was_in(worker: Worker, facts: Facts) -> bool:
+    """Whether a worker knows that it was in the last epoch of a controller."""
+    new = worker.new
+    return new is not None and (new.term, new.epoch) == (facts.term, facts.epoch)

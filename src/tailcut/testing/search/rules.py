@@ -103,6 +103,9 @@ def check_reason(facts: Facts, workers: Sequence[Worker], total: int) -> None:
 
 def check_ended(facts: Facts, workers: Sequence[Worker], total: int, logs: Logs) -> None:
     """Nothing happens by itself any more: everybody has come to the end, or its process is gone."""
+    if facts.epoch == 0 and not any(worker.built and worker.phase not in OVER for worker in workers):
+        # A roll call that only newcomers answer, and that ends when they have waited for long enough.
+        return
     for number, worker in enumerate(workers):
         if worker.phase not in OVER:
             where = f"of term {facts.term}, epoch {facts.epoch}"

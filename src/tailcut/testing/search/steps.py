@@ -33,6 +33,8 @@ class Step(NamedTuple):
 
 def possible(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: Logs) -> list[Step]:
     """Everything that can happen."""
+    if facts.deserted:
+        return _deserted(scene, facts, bug, logs)
     if facts.ended and not bounds.to_the_end:
         return []
     found: list[Step] = []
@@ -47,6 +49,20 @@ def possible(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: 
     if scene.shared.begun <= bounds.epochs and not facts.over:
         found += _trouble(scene, facts)
     return found
+
+
+def _deserted(scene: Scene, facts: Facts, bug: Bug | None, logs: Logs) -> list[Step]:
+    """All workers are lost to the controller. Those who are still there go on until another takes its place."""
+    alive = [number for number, worker in enumerate(scene.workers) if worker.phase not in OVER]
+    if not alive or _anybody_left(scene):
+        return []
+    steps = [step for number in alive for step in _by_itself(scene, facts, number, bug, logs)]
+    return [*(step for step in steps if step.what != "hang up"), Step("take over")]
+
+
+def _anybody_left(scene: Scene) -> bool:
+    """Who has left in order is known to no other controller: what then becomes of it is not modelled."""
+    return any(worker.phase in (Phase.DONE, Phase.ENDED) for worker in scene.workers)
 
 
 def _by_itself(scene: Scene, facts: Facts, number: int, bug: Bug | None, logs: Logs) -> Iterator[Step]:
@@ -161,7 +177,5 @@ def _trouble(scene: Scene, facts: Facts) -> Iterator[Step]:
             assert worker.inside is not None
             if not scene.is_hopeless(number, worker.inside):
                 yield Step("stall", number)
-    # Who has left in order is known to no other controller: what then becomes of it is not modelled.
-    anybody_left = any(worker.phase in (Phase.DONE, Phase.ENDED) for worker in scene.workers)
-    if left.altogether and left.restarts and facts.epoch and not anybody_left:
+    if left.altogether and left.restarts and facts.epoch and not _anybody_left(scene):
         yield Step("restart")

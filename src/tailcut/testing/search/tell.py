@@ -65,6 +65,8 @@ def _deed(step: Step, before: Scene, after: Scene, facts: Facts, logs: Logs) -> 
 def _controllers_own(step: Step, before: Scene, facts: Facts) -> str:
     if step.what == "restart":
         return f"The controller is killed; one of term {facts.term + 1} is started"
+    if step.what == "take over":
+        return f"The controller has lost everybody; one of term {facts.term + 1} takes its place"
     if facts.epoch == 0:
         return "The controller has waited long enough for Hellos"
     silent = ", ".join(map(str, facts.reducing))

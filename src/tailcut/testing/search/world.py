@@ -88,7 +88,8 @@ class World:
 
     def check_end(self, state: State) -> None:
         """Nothing happens by itself any more."""
-        if self._facts(state).ended and not self._bounds.to_the_end:
+        facts = self._facts(state)
+        if facts.ended and not facts.deserted and not self._bounds.to_the_end:
             return
         rules.check_ended(self._facts(state), self._scene(state).workers, self._bounds.total, self.logs)
 

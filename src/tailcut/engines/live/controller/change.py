@@ -18,7 +18,7 @@ from tailcut.engines.live.messages import Applied, Arrived, Bye, State
 from tailcut.types import Seconds, WorkerId
 
 PATIENCE: Seconds = 0.8
-"""For a worker in a reduction that others have given up, before it is expelled."""
+"""For a worker in a reduction that others have given up, before it is expelled; again and again where it is needed."""
 
 NO_STATE = (
     "All who had the net's state are gone, before those who join could copy it. Resume from a checkpoint."
@@ -50,7 +50,7 @@ class Change:
 
     Attributes:
         under_way: whether one is.
-        until: the clock's seconds at which who is silent is expelled; None for never.
+        until: the clock's seconds at which who is silent is expelled, if others have a state; None for never.
     """
 
     def __init__(self, places: Places) -> None:
@@ -59,6 +59,7 @@ class Change:
         self._places = places
         self._asked: set[WorkerId] = set()
         self._expelled: tuple[WorkerId, ...] = ()
+        self._all_were_silent = False
 
     def begin(self, now: Seconds, is_broken: bool) -> None:
         """The epoch is over. Who is lost in a change begins it anew: the others have their time again.
@@ -69,11 +70,14 @@ class Change:
         """
         self.under_way = True
         self.until = now + PATIENCE if is_broken else self.until
-        self._asked, self._expelled = set(), ()
+        self._asked, self._expelled, self._all_were_silent = set(), (), False
 
     def hear(self, message: Arrived | Applied | State | Bye, now: Seconds) -> None:
         """Only what tells which version a worker has counts: the rest it will say again, in the new epoch."""
         place = self._places[message.worker]
+        if self._all_were_silent and isinstance(message, Applied | State):
+            # The machine moves again: the others have as long from now on.
+            self.until, self._all_were_silent = now + PATIENCE, False
         match message:
             case Applied():
                 place.made(message.version)
@@ -96,7 +100,7 @@ class Change:
         if silent and (self.until is None or now < self.until):
             return None
         if silent and not self._is_held_without(silent):
-            self.until = now + PATIENCE
+            self.until, self._all_were_silent = now + PATIENCE, True
             return None
         for worker in silent:
             self._places.lose(worker)

@@ -95,6 +95,9 @@ class Entrance:
         place, new = self._places[hello.worker], self._epochs.new
         if place.doing is Doing.LEFT or self._orders.ended:
             return []
+        if self._epochs.is_asking:
+            self._places.come_back(hello, now)
+            return self._epochs.answered(hello.worker, now)
         if hello.epoch == 0:
             return [(hello.worker, new)] if place.is_fresh and new is not None else []
         is_broken = place.doing is Doing.REDUCES
@@ -111,11 +114,14 @@ class Entrance:
 
     def _comes_back(self, hello: Hello, now: Seconds) -> Answers:
         """A worker joins, in a new epoch; whoever reduces completes that first."""
+        if self._course.deserted:
+            # It was only cut off. This connection ends too, and it says Hello to the controller after this one.
+            return []
         if self._orders.ended:
             return self._refused(f"Worker {hello.worker} comes too late: the run is over.")
         self._roll.add(hello, now)
         self._places.come_back(hello, now)
-        return self._epochs.end(now, is_broken=False)
+        return self._epochs.answered(hello.worker, now)
 
     def _refused(self, why: str) -> Answers:
         return [(SENDER, Refused(self._orders.term, self._orders.epoch, why))]

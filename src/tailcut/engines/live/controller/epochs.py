@@ -7,7 +7,7 @@ from typing import final
 from tailcut.engines.live.controller.change import NO_STATE, Change
 from tailcut.engines.live.controller.course import Course
 from tailcut.engines.live.controller.orders import Answers, Orders
-from tailcut.engines.live.controller.places import NOTHING, Places
+from tailcut.engines.live.controller.places import NOTHING, Place, Places
 from tailcut.engines.live.messages import Again, Applied, Arrived, Bye, New, State, Stop
 from tailcut.types import Seconds, WorkerId
 
@@ -29,6 +29,7 @@ class Epochs:
         self.new: New | None = None
         self._places, self._orders, self._course = places, orders, course
         self._change = Change(places)
+        self._asked: set[WorkerId] | None = None
 
     @property
     def is_over(self) -> bool:
@@ -43,6 +44,7 @@ class Epochs:
     def begin(self, base: int, holder: WorkerId, now: Seconds) -> Answers:
         """One of those who are there, from a version that one of them has."""
         self._orders.renew(base)
+        self._asked = None
         hellos = [self._places[worker].hello for worker in self._places.there]
         members, addresses = zip(*((hello.worker, hello.address) for hello in hellos), strict=True)
         where = (self._orders.term, self._orders.epoch)
@@ -77,9 +79,48 @@ class Epochs:
         if found.holder is None:
             return [*answers, *self._course.leave_nobody()]
         if found.base == NOTHING:
-            self._course.fail(NO_STATE)
-            return answers
+            return [*answers, *self._without_state(now)]
         if self._course.is_thin:
             self._course.version = found.base
             return [*answers, *self._course.end()]
         return [*answers, *self.begin(found.base, found.holder, now)]
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether everybody was asked for another Hello, because nobody was known to have a state."""
+        return self._asked is not None
+
+    def answered(self, worker: WorkerId, now: Seconds) -> Answers:
+        """Somebody has said Hello while all are asked to; its place has that Hello."""
+        if self._asked is not None:
+            self._asked.discard(worker)
+        return self.end(now, is_broken=False)
+
+    def _without_state(self, now: Seconds) -> Answers:
+        """Nobody is left whose state is known: everybody says Hello once more, before the run is given up.
+
+        Who joins may have copied the state by now, and who was cut off for a moment has it still. They are asked in an
+        epoch that nobody was ever in, so that nobody takes it for something old.
+        """
+        self._change.begin(now, is_broken=False)
+        if self._asked is None:
+            self._orders.epoch += 1
+            self._asked = set(self._places.there)
+            again = Again(self._orders.term, self._orders.epoch)
+            return [(worker, again) for worker in self._places.there]
+        if not self._asked.isdisjoint(self._places.there):
+            return []
+        holders = [
+            place for place in map(self._places.__getitem__, self._places.there) if self._was_in(place)
+        ]
+        if not holders:
+            self._course.fail(NO_STATE)
+            return []
+        for place in holders:
+            place.broke_off(place.hello.version)
+        return self.look(now)
+
+    def _was_in(self, place: Place) -> bool:
+        """Whether a worker had the state that the last epoch began with."""
+        assert self.new is not None
+        return (place.hello.term, place.hello.epoch) == (self.new.term, self.new.epoch)

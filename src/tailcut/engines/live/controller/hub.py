@@ -247,6 +247,7 @@ class Hub:
         """Why nothing moves, where somebody waits and nobody has said anything for `max_wait` seconds; or None."""
         waiting = self.places.waiting
         awaited = bool(waiting) or self.epoch == 0 or self._orders.ended or self.places.lingering
+        awaited = awaited or self._epochs.is_over
         quiet = now - max(self.places.last_heard, now if self._began is None else self._began)
         if self.over or not awaited or quiet < max_wait:
             return None

@@ -51,9 +51,10 @@ class Lines:
         """Whether there is somebody for `broken` to tell of."""
         return bool(self._broken)
 
-    def broken(self) -> list[WorkerId]:
-        """Whose connections had broken when somebody looked, since the last time."""
-        found, self._broken = self._broken, []
+    def broken(self, only: WorkerId | None = None) -> list[WorkerId]:
+        """Whose connections had broken when somebody looked, and was not told of before; or only whether one's had."""
+        found = [worker for worker in self._broken if only in (None, worker)]
+        self._broken = [worker for worker in self._broken if worker not in found]
         return found
 
     def look(self) -> None:

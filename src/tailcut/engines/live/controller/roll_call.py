@@ -14,7 +14,7 @@ from tailcut.engines.live.messages import Hello
 from tailcut.types import Seconds, WorkerId
 
 GRACE: Seconds = 1.0
-"""After the first Hello, for those who were in the run before, until it goes on without who has said none."""
+"""After the first Hello of one who was in the run before, until it goes on without who has said none."""
 
 NUMBERS: Callable[[Hello], str] = lambda hello: hello.alike.numbers  # noqa: E731
 MUST_AGREE: dict[str, Callable[[Hello], str]] = {
@@ -40,7 +40,7 @@ class RollCall:
     def __init__(self, workers: int, term: int) -> None:
         self._workers, self._term = workers, term
         self._hellos: dict[WorkerId, Hello] = {}
-        self._first: Seconds | None = None
+        self._came: dict[WorkerId, Seconds] = {}
 
     def __contains__(self, worker: WorkerId) -> bool:
         return worker in self._hellos
@@ -52,8 +52,12 @@ class RollCall:
 
     @property
     def ends(self) -> Seconds | None:
-        """The clock's seconds at which the run begins without who is missing; None for never."""
-        return None if self._first is None or self._term == 1 else self._first + GRACE
+        """The clock's seconds at which the run begins without who is missing; None for never.
+
+        Not before one has come who was in the run: the others would take what a newcomer begins with for the newest.
+        """
+        were_in = [came for worker, came in self._came.items() if self._hellos[worker].epoch > 0]
+        return None if not were_in or self._term == 1 else min(were_in) + GRACE
 
     @property
     def missing(self) -> list[WorkerId]:
@@ -68,12 +72,11 @@ class RollCall:
     def add(self, hello: Hello, now: Seconds) -> None:
         """A worker is there, or says so again."""
         self._hellos[hello.worker] = hello
-        self._first = now if self._first is None else self._first
+        self._came.setdefault(hello.worker, now)
 
     def remove(self, worker: WorkerId) -> None:
         """A worker is not there any more."""
-        del self._hellos[worker]
-        self._first = self._first if self._hellos else None
+        del self._hellos[worker], self._came[worker]
 
     def no_place(
         self, hello: Hello, left: Collection[WorkerId] = (), lost: Collection[WorkerId] = ()

@@ -162,7 +162,7 @@ class Server:
             if is_known or self._peers.of(message.worker) is not None:
                 # Perhaps over a new connection: the end of the old one came before.
                 self._lines.look()
-                self._mind_lines()
+                self._mind_lines(message.worker)
             if is_known:
                 self._untraced.add(peer)
         answers = self._answers(peer, message)
@@ -174,9 +174,9 @@ class Server:
             self._untraced.discard(peer)
             self._lines.heard(worker, came.frame)
 
-    def _mind_lines(self) -> None:
-        """Who has ended without a word is not waited for."""
-        for worker in self._lines.broken():
+    def _mind_lines(self, only: WorkerId | None = None) -> None:
+        """Who has ended without a word is not waited for. Of others than `only` a word may still be unread."""
+        for worker in self._lines.broken(only):
             self._cut.add(worker)
             there = worker in self._hub.places.there and self._hub.epoch > 0
             who = str(self._hub.places[worker]) if there else ""
