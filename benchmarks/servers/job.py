@@ -61,7 +61,7 @@ class Rounds:
     Attributes:
         gradients: used per second.
         update: from one opening to the next.
-        way: from opening to close, less the run time of the last accepted worker: jobs out, gradients' news back.
+        way: from opening to close, less what the slowest accepted worker computed: jobs out, gradients' news back.
         make: from close to the next opening: shards fetch, add up, apply, and answer.
     """
 
@@ -80,8 +80,17 @@ def measured(result: Result) -> Rounds:
     """The figures of a run."""
     rounds = result.rounds[10:]
     # Of asynchronous rounds, most have only gradients that were begun before.
-    slowest = [(r, r.run_times.seconds[r.run_times.observed]) for r in rounds]
-    ways = [r.elapsed - float(seconds.max()) for r, seconds in slowest if len(seconds)] or [math.nan]
+    computed = [
+        (
+            r,
+            [
+                result.computed.get((worker, r.version))
+                for worker in r.roster.workers[r.accepted > 0].tolist()
+            ],
+        )
+        for r in rounds
+    ]
+    ways = [r.elapsed - max(filter(None, own)) for r, own in computed if any(own)] or [math.nan]
     gaps = [two.opened - one.opened - one.elapsed for one, two in pairwise(rounds)]
     steps = [two.opened - one.opened for one, two in pairwise(rounds)]
     used = sum(r.count for r in rounds[:-1]) / sum(steps)

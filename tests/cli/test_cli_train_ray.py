@@ -40,6 +40,7 @@ def test_policies_are_trained_recorded_and_kept(cli: Cli, folder: Path) -> None:
     assert [record.version for record in run.rounds] == list(range(12))
     assert run.ending is not None
     assert run.ending.version == 12
+    assert Path("kept/v00000012.safetensors").exists(), "the last version is kept too"
     assert Path("page.html").exists()
 
 
@@ -52,6 +53,7 @@ def test_policies_are_trained_recorded_and_kept(cli: Cli, folder: Path) -> None:
         ((*RAY, "--servers", "0"), "--servers must be at least 1"),
         ((*RAY, "--policy", "ddp"), "ddp has no servers"),
         ((*RAY, "--policy", "bayess"), "Unknown policy 'bayess'"),
+        ((*RAY, "--policy", "bayes:objective=gain"), "objective=gain does not go with"),
         ((*RAY, "--address", "nowhere"), "must be host:port"),
         ((*RAY, "--address", "127.0.0.1:1"), "No cluster answers at 127.0.0.1:1"),
         ((*RAY, "--servers", "10000000", "--task", "logistic"), "can be divided over"),

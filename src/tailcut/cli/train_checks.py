@@ -11,6 +11,7 @@ from tailcut.engines.live.train.job import Arm, Job
 from tailcut.engines.records.files import RunFolder
 from tailcut.engines.slow.ways import way
 from tailcut.errors import ParameterError, UnknownNameError
+from tailcut.policy import Policy
 
 TORCH, RAY = "torch", "ray"
 RESULT = "train.json"
@@ -51,7 +52,7 @@ def check_names(job: Job, engine: str) -> None:
 
 def _check_policy(arm: Arm, job: Job, engine: str) -> None:
     from tailcut.engines.live.controller.checks import check_parameters
-    from tailcut.learning.rates import RATES
+    from tailcut.learning.rates import RATES, refuse_mismatch
     from tailcut.round import Rounds
 
     try:
@@ -69,6 +70,8 @@ def _check_policy(arm: Arm, job: Job, engine: str) -> None:
             )
         rounds = Rounds(entrant.policy, entrant.acceptance)
         check_parameters(rounds, job.workers, job.updates, 1, RATES[job.rule])
+    elif isinstance(entrant.policy, Policy):
+        refuse_mismatch(entrant.policy.rule.objective_name, job.rule)
     folder = job.journal(arm)
     if folder is not None:
         RunFolder(Path(folder)).refuse_run()

@@ -112,12 +112,16 @@ def _plan(job: Job, arm: Arm, delays: Delays, goal: Target, servers: int, checkp
 
     entrant = names.entrant(arm.policy)
     assert isinstance(entrant.policy, Policy)
-    pieces = job.pieces if arm.until_closed else 1
+    # A policy that cuts between micro-batches says how many it reckons with.
+    micro = entrant.policy.micro
+    pieces = micro if micro > 1 else job.pieces if arm.until_closed else 1
     folder = checkpoints
     if folder is not None and len(job.arms) > 1:
         folder = folder / arm.name.replace(":", "_").replace("/", "_")
     return Plan(
-        setting=Setting(partial(names.task, job.task), job.batch, job.seed, pieces, delays, way(job.slow_by)),
+        setting=Setting(
+            partial(names.task, job.task), job.batch, job.seed, pieces, delays, way(job.slow_by), job.task
+        ),
         policy=entrant.policy,
         acceptance=entrant.acceptance,
         recipe=Recipe(job.rate, RATES[job.rule], job.optimiser),
@@ -139,7 +143,13 @@ def _listener(job: Job, arm: Arm, say: Callable[[str], None]) -> Listener:
 
 
 def _trained(arm: Arm, job: Job, result: Result, goal: Target) -> Trained:
-    made, counts = result.made, [record.count for record in result.rounds[: len(result.made)]]
+    # Of updates that were undone and made again the last counts.
+    last = {
+        record.version: (seconds, record) for seconds, record in zip(result.made, result.rounds, strict=False)
+    }
+    kept = [last[version] for version in sorted(last) if version < result.version]
+    made = [seconds for seconds, _ in kept]
+    counts = [0 if record.version + 1 in result.skipped else record.count for _, record in kept]
     reached = [look.seconds for look in result.looks if goal.reached(look.figures)]
     return Trained(
         arm=arm.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -21,15 +21,18 @@ def replayed(
     recipe: Recipe,
     workers: int,
     skipped: Collection[int] = (),
+    jobs_of: Callable[[RoundRecord], Sequence[Job]] | None = None,
 ) -> Vector:
     """Make every update again, one after the other.
 
     Args:
-        rounds: of a synchronous run from its beginning, each once, in order.
+        rounds: of a run from its beginning, each once, in order.
         setting: what was trained; nobody is delayed here.
         recipe: how gradients became updates.
         workers: that there are when all take part.
         skipped: rounds of which nothing was added.
+        jobs_of: which jobs a round took the gradients of, in the order in which they came; None for a synchronous run,
+            whose records tell.
 
     Returns:
         `(parameters,)` after the last.
@@ -40,19 +43,27 @@ def replayed(
     shard.give(Piece(0, vector, {}))
     reckoning = Reckoning(recipe, workers, setting.batch)
     desks: dict[WorkerId, Computing] = {}
+    versions: list[Vector] = []
     for record in rounds:
         if record.version != shard.piece().version:
             raise ValueError(
                 f"Round {record.version} comes after version {shard.piece().version}. Give each round once, in order."
             )
-        jobs = [] if record.version in skipped else _jobs(record)
-        at = [shard.piece().vector]
+        if (record.shares[record.accepted > 0] < 1.0).any():
+            raise ValueError(
+                f"Round {record.version} took parts of mini-batches, which are not made again here."
+            )
+        jobs = [] if record.version in skipped else (jobs_of or _jobs)(record)
+        versions.append(shard.piece().vector.copy())
         for job in jobs:
             if job.worker not in desks:
                 desks[job.worker] = Computing(prompt, job.worker, 1)
-        done = [desks[job.worker].compute(job, at, lambda: False) for job in jobs]
-        order = reckoning.order(0, record.version, [came for came, _ in done])
-        shard.apply(order, [gradient[0] for _, gradient in done])
+        done = [desks[job.worker].compute(job, [versions[job.version]], lambda: False) for job in jobs]
+        came, gradients = [came for came, _ in done], [gradient[0] for _, gradient in done]
+        order = reckoning.order(0, record.version, came)
+        if reckoning.clips and gradients:
+            order = reckoning.clipped(order, [shard.weigh(order, gradients)])
+        reckoning.made(order, came, [shard.apply(order, gradients)])
     return shard.piece().vector
 
 

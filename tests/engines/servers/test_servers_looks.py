@@ -13,7 +13,6 @@ from tailcut import names
 from tailcut.engines.look import Look
 from tailcut.engines.servers.computing import net_of
 from tailcut.engines.servers.course import Begin, Course
-from tailcut.engines.servers.crew import Crew
 from tailcut.engines.servers.keeping import Keeping, read_newest
 from tailcut.engines.servers.looks import Looks
 from tailcut.engines.servers.shards import Manifest
@@ -98,7 +97,7 @@ def test_the_count_is_kept_with_the_parameters(tmp_path: Any) -> None:
 
     async def go() -> None:
         work = asyncio.get_running_loop().create_task(keeping.work())
-        keeping.offer(manifest(4), Noise(), {0: 7, 3: 2}, policy.start)
+        keeping.offer(manifest(4), Noise(), {0: 7, 3: 2}, policy.start, is_last=False)
         await keeping.finish()
         work.cancel()
 
@@ -116,7 +115,7 @@ def test_a_checkpoint_that_nobody_can_be_told_of_is_not_waited_for(tmp_path: Any
 
     async def go() -> None:
         work = asyncio.get_running_loop().create_task(keeping.work())
-        keeping.offer(manifest(4), Noise(), {}, names.entrant("wait-all").policy.start)
+        keeping.offer(manifest(4), Noise(), {}, names.entrant("wait-all").policy.start, is_last=False)
         async with asyncio.timeout(10):
             await keeping.finish()
         work.cancel()
@@ -125,28 +124,19 @@ def test_a_checkpoint_that_nobody_can_be_told_of_is_not_waited_for(tmp_path: Any
     assert list(tmp_path.glob("v*")) == []
 
 
-def test_who_is_added_twice_is_hired_once() -> None:
-    hired: list[int] = []
-
-    class Actor:
-        """Never there."""
-
-        def __init__(self) -> None:
-            self.hello = self
-
-        def remote(self) -> Any:
-            return asyncio.get_running_loop().create_future()
-
-    def hire(worker: int) -> Actor:
-        hired.append(worker)
-        return Actor()
+def test_the_last_version_is_kept_whichever_it_is(tmp_path: Any) -> None:
+    keeping = Keeping(tmp_path, 5, {"seed": 0}, lambda refs: refs, say=pytest.fail)
+    start = names.entrant("wait-all").policy.start
 
     async def go() -> None:
-        crew = Crew(hire, lambda actor: None, 1, lambda news: None, lambda: 0.0)
-        crew.add(3)
-        crew.add(3)
-        await asyncio.sleep(0)
-        crew.close()
+        work = asyncio.get_running_loop().create_task(keeping.work())
+        for version, is_last in ((4, False), (5, False), (6, False), (7, True)):
+            keeping.offer(manifest(version), Noise(), {}, start, is_last)
+        await keeping.finish()
+        work.cancel()
 
     asyncio.run(go())
-    assert hired == [3]
+    assert sorted(file.name for file in tmp_path.glob("v*")) == [
+        "v00000005.safetensors",
+        "v00000007.safetensors",
+    ]

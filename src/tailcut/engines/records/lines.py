@@ -3,13 +3,14 @@
 {"kind": "round", …}      a closed round, lists by worker; null where a number is not known or not finite
 {"kind": "settled", …}    what became of a gradient that was pending when its round closed, and its run time
 {"kind": "back", …}       the run went back to an older version, because parameters were lost; why
+{"kind": "skipped", …}    the gradients that a round had taken were lost before they were added; why
 {"kind": "end", …}        how it ended; a record without this line is of a run that was broken off
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,14 @@ def round_line(record: RoundRecord) -> dict[str, Any]:
         "weights": dict(record.weights),
         "measured": None if record.measured is None else asdict(record.measured),
     }
+
+
+def without_gradients(record: RoundRecord) -> RoundRecord:
+    """A round whose accepted gradients were lost."""
+    fates = np.where(record.fates == Fate.USED, Fate.LOST, record.fates)
+    return replace(
+        record, accepted=np.zeros_like(record.accepted), fates=fates, staleness=record.staleness[:0]
+    )
 
 
 def aligned(record: RoundRecord) -> tuple[FloatArray, np.ndarray[Any, np.dtype[np.bool_]]]:

@@ -27,6 +27,10 @@ class Listener(ABC):
         """The run has gone back to parameters of an older version; rounds from there on are made again."""
         del version, why
 
+    def skipped(self, version: int, why: str) -> None:
+        """The gradients that a round had taken were lost before they were added."""
+        del version, why
+
     @abstractmethod
     def look(self, standing: Standing, now: Seconds) -> None:
         """Nobody waits for anything just now; called several times a second."""
@@ -65,6 +69,11 @@ class Several(Listener):
         """Tell all."""
         for one in self._each:
             one.back(version, why)
+
+    def skipped(self, version: int, why: str) -> None:
+        """Tell all."""
+        for one in self._each:
+            one.skipped(version, why)
 
     def look(self, standing: Standing, now: Seconds) -> None:
         """Tell all."""
@@ -112,6 +121,10 @@ class Guarded(Listener):
     def back(self, version: int, why: str) -> None:
         """Tell it."""
         self._try(lambda inner: inner.back(version, why))
+
+    def skipped(self, version: int, why: str) -> None:
+        """Tell it."""
+        self._try(lambda inner: inner.skipped(version, why))
 
     def look(self, standing: Standing, now: Seconds) -> None:
         """Tell it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from tailcut.engines.records.asked import Asked, read_asked
 from tailcut.engines.records.files import RunFolder
-from tailcut.engines.records.lines import round_of, settled_of
+from tailcut.engines.records.lines import round_of, settled_of, without_gradients
 from tailcut.errors import InputError
 from tailcut.events import Settle
 from tailcut.json_lines import take_lines
@@ -86,6 +86,8 @@ class _Read:
                 self.lines.append(settled_of(values))
             case "back":
                 self._back(int(values["version"]))
+            case "skipped":
+                self._skip(int(values["version"]))
             case "end":
                 self.ending = Ending(int(values["version"]), values["why"])
             case kind:
@@ -96,6 +98,13 @@ class _Read:
         self.lines = [line for line in self.lines if line.version < version]
         self._newest = version - 1
         self.returns.append(version)
+
+    def _skip(self, version: int) -> None:
+        """What the round of that version had taken was lost."""
+        self.lines = [
+            without_gradients(line) if isinstance(line, RoundRecord) and line.version == version else line
+            for line in self.lines
+        ]
 
     def _round(self, record: RoundRecord) -> None:
         if record.version <= self._newest:

@@ -15,6 +15,7 @@ from tailcut.engines.records.files import RunFolder, reason
 from tailcut.engines.records.lines import round_line, settled_line
 from tailcut.engines.records.listener import Listener
 from tailcut.engines.records.looking import Looking, takers
+from tailcut.engines.records.read import read_run
 from tailcut.engines.records.standing import Standing
 from tailcut.engines.records.tally import Tally
 from tailcut.errors import InputError
@@ -53,14 +54,9 @@ class RunFiles(Listener):
         if before is None:
             folder.claim(asked.as_json())
         self._folder, self._asked, self._calendar = folder, asked, calendar
-        self._tally, self._looking = Tally(), Looking(asked.clock)
+        self._tally, self._looking = _tally(before or ()), Looking(asked.clock)
         self._lines = _opened(folder.rounds, goes_on=before is not None)
         self._next_look = asked.clock
-        for line in before or ():
-            if isinstance(line, RoundRecord):
-                self._tally.take(line)
-            else:
-                self._tally.settle(line)
 
     def round(self, record: RoundRecord) -> None:
         """A line more."""
@@ -75,6 +71,12 @@ class RunFiles(Listener):
     def back(self, version: int, why: str) -> None:
         """A line more."""
         self._lines.write(line_of({"kind": "back", "version": version, "why": why}))
+        self._count_again()
+
+    def skipped(self, version: int, why: str) -> None:
+        """A line more."""
+        self._lines.write(line_of({"kind": "skipped", "version": version, "why": why}))
+        self._count_again()
 
     def look(self, standing: Standing, now: Seconds) -> None:
         """Tell how it stands, if it was not told just before."""
@@ -103,12 +105,28 @@ class RunFiles(Listener):
                 with suppress(OSError):
                     file.unlink(missing_ok=True)
 
+    def _count_again(self) -> None:
+        """Some of what was told is not so any more."""
+        self._lines.flush()
+        self._tally = _tally(read_run(self._folder.root).lines)
+
     def _tell(self, standing: Standing, now: Seconds, over: bool = False) -> None:
         if standing.has_begun and not self._asked.takers:
             self._asked = self._asked.with_takers(takers(standing))
             _replace(self._folder.run, self._asked.as_json())
         look = self._looking.look(standing, self._tally, now, self._calendar(), over)
         _replace(self._folder.now, look.as_json())
+
+
+def _tally(lines: Sequence[RoundRecord | Settle]) -> Tally:
+    """Of lines that are there."""
+    tally = Tally()
+    for line in lines:
+        if isinstance(line, RoundRecord):
+            tally.take(line)
+        else:
+            tally.settle(line)
+    return tally
 
 
 def _opened(file: Path, goes_on: bool) -> TextIO:

@@ -35,6 +35,7 @@ class Setting:
         batch: samples in a mini-batch. seed: of weights and data.
         pieces: micro-batches of a mini-batch that a worker looks up between; 1 for never.
         delays: which seconds each mini-batch is held up; None for not at all. hold_up: how.
+        name: of the task, so that no other goes on from its checkpoints.
     """
 
     task: Callable[[], Task]
@@ -43,6 +44,7 @@ class Setting:
     pieces: int = 1
     delays: Delays | None = None
     hold_up: Callable[[Seconds], None] = field(default=sleep)
+    name: str = ""
 
 
 def net_of(task: Task, seed: int) -> FlatNet:
@@ -105,14 +107,18 @@ class Computing:
             losses += float(loss.detach())
             samples += len(piece[0])
         assert total is not None
-        mean: Vector = total.div_(samples).numpy()
+        mean: Vector = total.div_(samples).cpu().numpy()
         found = self._came(job, began, samples, losses / samples, mean)
         return found, [mean[piece] for piece in self._slices]
 
     def _take(self, parameters: Sequence[Vector]) -> None:
-        vector: Vector = self._net.vector.numpy()
+        vector = self._net.vector
         for piece, values in zip(self._slices, parameters, strict=True):
-            vector[piece] = values
+            if vector.device.type == "cpu":
+                vector.numpy()[piece] = values
+            else:
+                # Objects of the store cannot be written, which torch warns of: a copy can.
+                vector[piece] = torch.from_numpy(values.copy()).to(vector.device)
 
     def _pieces(self, number: int) -> list[tuple[Seconds, Batch]]:
         """The micro-batches of a mini-batch, each with the seconds it is held up."""

@@ -95,6 +95,11 @@ class Course:
         return self._rounds.now
 
     @property
+    def overhead(self) -> Seconds:
+        """Of a round, as measured so far."""
+        return self._rounds.overhead
+
+    @property
     def learnt(self) -> PolicyState:
         """What the policy has learnt."""
         return self._rounds.state
@@ -123,6 +128,8 @@ class Course:
                 self._books.arrive(event.worker, event.version)
             case Left():
                 self._books.stop(event.worker)
+                # A round that nobody is left for says nothing of the net.
+                self._tries = Tries()
             case Applied():
                 self._opened = event.now
         return self._deeds(self._rounds.handle(event))

@@ -8,13 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
 from tailcut.engines.servers.actors import CONTROL, Hello
-from tailcut.engines.servers.failures import ShardLostError, is_actor_gone, is_object_lost
+from tailcut.engines.servers.failures import (
+    ServersError,
+    ShardLostError,
+    is_actor_gone,
+    is_object_lost,
+    never_began,
+)
 from tailcut.engines.servers.orders import Came, Job
 from tailcut.engines.servers.shards import Manifest, Ref
 from tailcut.types import Seconds, WorkerId
 
 AGAIN: Seconds = 0.1
 """Between two tries to reach a worker that is being restarted."""
+MOST_DEATHS = 20
+"""Of one worker, before it is done with anything: then there is something wrong with what it does."""
 
 
 @final
@@ -25,12 +33,25 @@ class Done:
     Attributes:
         came: what it says.
         gradient: `(shards,)` refs to its gradient.
-        moment: the driver's seconds at which it was done, by the worker's own measure.
+        sent: the driver's seconds at which it was sent off.
     """
 
     came: Came
     gradient: tuple[Ref, ...]
-    moment: Seconds
+    sent: Seconds
+
+    @property
+    def moment(self) -> Seconds:
+        """The driver's seconds at which it was done, by the worker's own measure."""
+        return self.sent + self.came.run_time
+
+    def run_time(self, heard: Seconds) -> Seconds:
+        """As the rounds see it: fetching parameters and the way of the gradient belong to it, or who needs them is cut.
+
+        Args:
+            heard: the driver's seconds at which it is taken in.
+        """
+        return max(self.came.run_time, heard - self.sent)
 
 
 @final
@@ -71,6 +92,7 @@ class _Place:
     busy: int | None = None
     forgotten: int = 0
     is_there: bool = False
+    deaths: int = 0
     waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
 
@@ -82,7 +104,7 @@ class Crew:
         hire: makes the actor of a worker.
         dismiss: ends an actor.
         shards: pieces that a gradient comes in.
-        tell: is told what happens.
+        tell: is told what happens. say: is told of deaths, in sentences.
         clock: seconds.
     """
 
@@ -92,10 +114,11 @@ class Crew:
         dismiss: Callable[[Any], None],
         shards: int,
         tell: Callable[[Happening], None],
+        say: Callable[[str], None],
         clock: Callable[[], Seconds],
     ) -> None:
         self._hire, self._dismiss, self._shards = hire, dismiss, shards
-        self._tell, self._clock = tell, clock
+        self._tell, self._say, self._clock = tell, say, clock
         self._places: dict[WorkerId, _Place] = {}
 
     @property
@@ -161,7 +184,7 @@ class Crew:
             if self._places.get(worker) is not place:
                 return
             if is_actor_gone(error):
-                await self._gone(worker, place)
+                await self._gone(worker, place, error)
             elif not is_object_lost(error):
                 self._tell(Failed(error))
             elif serial > place.forgotten:
@@ -171,13 +194,27 @@ class Crew:
             return
         is_wanted = self._places.get(worker) is place and serial > place.forgotten
         if is_wanted and not came.was_abandoned:
-            self._tell(Done(came, tuple(refs[1:]), sent + came.run_time))
+            place.deaths = 0
+            self._tell(Done(came, tuple(refs[1:]), sent))
 
-    async def _gone(self, worker: WorkerId, place: _Place) -> None:
-        if place.is_there:
-            place.is_there, place.busy = False, None
-            self._tell(Gone(worker))
-            await self._awaited(worker, place)
+    async def _gone(self, worker: WorkerId, place: _Place, error: Exception) -> None:
+        if not place.is_there:
+            return
+        place.is_there, place.busy, place.deaths = False, None, place.deaths + 1
+        if place.deaths > MOST_DEATHS:
+            why = str(error).strip().splitlines()[-1].strip()
+            self._tell(
+                Failed(
+                    ServersError(
+                        f"Worker {worker} has died {place.deaths} times before it was done with a mini-batch: {why}. "
+                        "Mend the task, or give workers more memory, and start again."
+                    )
+                )
+            )
+            return
+        self._say(f"Worker {worker} has died; it is restarted, and takes part again when it is there.")
+        self._tell(Gone(worker))
+        await self._awaited(worker, place)
 
     async def _awaited(self, worker: WorkerId, place: _Place) -> None:
         """Wait until a worker that is being started answers."""
@@ -185,7 +222,7 @@ class Crew:
             try:
                 hello: Hello = await place.actor.hello.remote()
             except Exception as error:
-                if not is_actor_gone(error) or _never_began(error):
+                if not is_actor_gone(error) or never_began(error):
                     self._tell(Failed(error))
                     return
                 await asyncio.sleep(AGAIN)
@@ -193,8 +230,3 @@ class Crew:
             place.is_there = True
             self._tell(Back(worker, hello))
             return
-
-
-def _never_began(error: BaseException) -> bool:
-    """Whether an actor died in its constructor, where it would die again."""
-    return "creation task" in str(error) or "__init__" in str(error)

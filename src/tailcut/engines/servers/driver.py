@@ -73,7 +73,7 @@ class Driver:
         self.returns: list[int] = []
         self._course_of, self._course = course_of, course_of(None)
         self._maker, self._shards, self._begin_with = maker, shards, begin_with
-        self._crew = Crew(hire, dismiss, len(shards), self._tell, clock)
+        self._crew = Crew(hire, dismiss, len(shards), self._tell, hooks.say, clock)
         self._jobs = Jobs(self._crew, self.roster, clock)
         self._hooks, self._clock = hooks, clock
         self._inbox: list[News] = []
@@ -187,9 +187,9 @@ class Driver:
     def _done(self, done: Done) -> None:
         if self._jobs.done(done):
             self._hooks.heard(done)
-            came, job = done.came, done.came.job
-            what = (job.worker, job.version, came.run_time, came.share, came.finite)
-            self._handle(Arrived(self._moment(), *what))
+            came, job, now = done.came, done.came.job, self._moment()
+            what = (job.worker, job.version, done.run_time(now), came.share, came.finite)
+            self._handle(Arrived(now, *what))
 
     def _moment(self) -> Seconds:
         """Of what is read now; time never runs backwards."""

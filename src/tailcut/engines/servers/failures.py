@@ -28,6 +28,11 @@ def is_actor_gone(error: BaseException) -> bool:
     return isinstance(error, RayActorError | ActorUnavailableError)
 
 
+def never_began(error: BaseException) -> bool:
+    """Whether an actor died in its constructor, where it would die again."""
+    return "creation task" in str(error) or "__init__" in str(error)
+
+
 def is_object_lost(error: BaseException) -> bool:
     """Whether a call failed because an object is gone."""
     from ray.exceptions import ObjectLostError
@@ -61,7 +66,8 @@ def sentence_of(error: BaseException) -> str | None:
     if isinstance(cause, exceptions.ObjectStoreFullError | exceptions.OutOfDiskError):
         return (
             "Ray's object store is full: parameters, optimiser state and the gradients of a round must fit into it. "
-            "Start the cluster with a larger --object-store-memory, or take fewer workers."
+            "Start a cluster with `ray start --head --object-store-memory BYTES` and name it by --address, or take "
+            "fewer workers."
         )
     if _is_refused(cause):
         return (

@@ -26,6 +26,7 @@ class Hooks:
         back: is told which that was, and why.
         heard: is told every gradient as it comes.
         look: is called many times a second.
+        say: is told of deaths, in sentences.
     """
 
     after_update: Callable[[Manifest], bool]
@@ -35,3 +36,4 @@ class Hooks:
     back: Callable[[int, str], None]
     heard: Callable[[Done], None]
     look: Callable[[Driver], None]
+    say: Callable[[str], None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -11,11 +10,12 @@ from typing import Any, final
 
 import torch
 
-from tailcut.engines.live.checkpoints.drafts import Drafts
+from tailcut.engines.live.checkpoints.drafts import Drafts, sweep
 from tailcut.engines.live.checkpoints.files import reason, write
 from tailcut.engines.live.checkpoints.folder import prune, publish
 from tailcut.engines.live.checkpoints.loading import newest
 from tailcut.engines.live.checkpoints.trees import CheckpointError, flat_of
+from tailcut.engines.servers.background import Background
 from tailcut.engines.servers.pieces import Piece, joined
 from tailcut.engines.servers.shards import Manifest
 from tailcut.noise import Average, Noise
@@ -84,6 +84,21 @@ _NOISE = ("gradient", "variance")
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offered:
+    """A version to be kept, and what belongs to it."""
+
+    manifest: Manifest
+    noise: Noise
+    begun: dict[WorkerId, int]
+    learnt: PolicyState
+
+
+def _ignore(offered: _Offered, nothing: None) -> None:
+    del offered, nothing
+
+
+@final
 class Keeping:
     """Keeps every so many versions.
 
@@ -111,9 +126,8 @@ class Keeping:
         self._folder, self._every, self._run, self._keep = folder, every, run, keep
         self._get, self._say = get, say
         self._drafts = Drafts(folder)
-        self._waiting: asyncio.Queue[tuple[Manifest, Noise, dict[WorkerId, int], PolicyState]] = (
-            asyncio.Queue()
-        )
+        sweep(folder)
+        self._waiting: Background[_Offered, None] = Background(self._write, _ignore, self._not_written)
 
     def offer(
         self,
@@ -121,36 +135,31 @@ class Keeping:
         noise: Noise,
         begun: Mapping[WorkerId, int],
         learnt: Callable[[], PolicyState],
+        is_last: bool,
     ) -> None:
-        """There is a new version; it is kept if it is time to, and none is being written still."""
-        if manifest.version % self._every == 0 and self._waiting.empty():
-            self._waiting.put_nowait((manifest, noise, dict(begun), learnt()))
+        """There is a new version; it is kept if it is the last, or it is time to and none is being written still."""
+        if is_last or (manifest.version % self._every == 0 and not len(self._waiting)):
+            self._waiting.put(_Offered(manifest, noise, dict(begun), learnt()))
 
     async def work(self) -> None:
         """Write what is offered, for ever."""
-        while True:
-            manifest, noise, begun, learnt = await self._waiting.get()
-            try:
-                await asyncio.to_thread(self._write, manifest, noise, begun, learnt)
-            except Exception as problem:
-                # Whoever waits for it must not wait for ever, whatever becomes of the sentence.
-                with suppress(OSError):
-                    self._say(f"Version {manifest.version} was not kept: {reason(problem)}. The run goes on.")
-            finally:
-                self._waiting.task_done()
+        await self._waiting.work()
 
     async def written(self) -> None:
         """Wait until all that was offered is written."""
-        await self._waiting.join()
+        await self._waiting.finish()
 
     async def finish(self) -> None:
         """Write what was offered, and nothing more."""
         await self.written()
         self._drafts.close()
 
-    def _write(
-        self, manifest: Manifest, noise: Noise, begun: dict[WorkerId, int], learnt: PolicyState
-    ) -> None:
+    def _not_written(self, offered: _Offered, problem: Exception) -> None:
+        with suppress(OSError):
+            self._say(f"Version {offered.manifest.version} was not kept: {reason(problem)}. The run goes on.")
+
+    def _write(self, offered: _Offered) -> None:
+        manifest, noise = offered.manifest, offered.noise
         pairs = zip(self._get(list(manifest.parameters)), self._get(list(manifest.states)), strict=True)
         whole = joined([Piece(manifest.version, vector, state) for vector, state in pairs])
         state = {
@@ -161,9 +170,9 @@ class Keeping:
                 for name in _NOISE
             },
         }
-        extra = self._run | {BEGUN: {str(worker): count for worker, count in begun.items()}}
+        extra = self._run | {BEGUN: {str(worker): count for worker, count in offered.begun.items()}}
         draft = self._drafts.path(manifest.version)
         write(draft, flat_of({"version": manifest.version, "state": state, "extra": extra}))
-        save_state(self._folder / LEARNT, learnt)
+        save_state(self._folder / LEARNT, offered.learnt)
         publish(draft, self._folder, manifest.version)
         prune(self._folder, manifest.version, self._keep)

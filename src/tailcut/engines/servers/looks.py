@@ -6,14 +6,15 @@ that reached the target. When a version was there is known all the same.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 import torch
 
 from tailcut.engines.look import Look
+from tailcut.engines.servers.background import Background
 from tailcut.engines.servers.computing import net_of
 from tailcut.engines.servers.failures import is_object_lost
 from tailcut.engines.servers.shards import Manifest
@@ -22,6 +23,17 @@ from tailcut.types import Seconds
 
 MOST_WAITING = 8
 """Versions that wait to be looked at: each keeps its parameters in the store."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offered:
+    """A version to be looked at; `returns`: how often the run had gone back by then."""
+
+    returns: int
+    version: int
+    parameters: tuple[Any, ...]
+    seconds: Seconds
 
 
 @final
@@ -57,35 +69,25 @@ class Looks:
         self._every, self._total = every, total
         self._net = net_of(task, seed)
         self._returns: list[int] = []
-        self._waiting: asyncio.Queue[tuple[int, int, tuple[Any, ...], Seconds]] = asyncio.Queue()
+        self._waiting: Background[_Offered, Look] = Background(self._look, self._looked, self._not_looked)
 
     def begin(self, manifest: Manifest) -> None:
         """What the run begins with is always looked at."""
-        self._waiting.put_nowait((len(self._returns), manifest.version, manifest.parameters, 0.0))
+        self._put(manifest, 0.0)
 
     def offer(self, manifest: Manifest, seconds: Seconds) -> None:
         """There is a new version; it is looked at if it is time to. Where many wait, only the last comes too."""
         is_last = manifest.version == self._total
-        if is_last or (manifest.version % self._every == 0 and self._waiting.qsize() < MOST_WAITING):
-            self._waiting.put_nowait((len(self._returns), manifest.version, manifest.parameters, seconds))
+        if is_last or (manifest.version % self._every == 0 and len(self._waiting) < MOST_WAITING):
+            self._put(manifest, seconds)
 
     async def work(self) -> None:
         """Look at what is offered, for ever."""
-        while True:
-            returns, version, parameters, seconds = await self._waiting.get()
-            try:
-                look = await asyncio.to_thread(self._look, version, parameters, seconds)
-                if all(look.version <= back for back in self._returns[returns:]):
-                    self._keep(look)
-            except Exception as error:
-                # What is lost is the driver's to mend.
-                self.failed = self.failed if is_object_lost(error) else error
-            finally:
-                self._waiting.task_done()
+        await self._waiting.work()
 
     async def finish(self) -> None:
         """Wait until all that was offered has been looked at."""
-        await self._waiting.join()
+        await self._waiting.finish()
 
     def go_back(self, version: int) -> None:
         """The run has gone back to a version: what came after it never was."""
@@ -96,14 +98,23 @@ class Looks:
     def _is_there(self, look: Look) -> bool:
         return self._target is not None and self._target.reached(look.figures)
 
-    def _keep(self, look: Look) -> None:
-        self.taken.append(look)
-        self.arrived |= self._is_there(look)
-        self._say(look)
+    def _put(self, manifest: Manifest, seconds: Seconds) -> None:
+        offered = _Offered(len(self._returns), manifest.version, manifest.parameters, seconds)
+        self._waiting.put(offered)
 
-    def _look(self, version: int, parameters: tuple[Any, ...], seconds: Seconds) -> Look:
-        values = np.concatenate(self._get(list(parameters)))
+    def _look(self, offered: _Offered) -> Look:
+        values = np.concatenate(self._get(list(offered.parameters)))
         with torch.no_grad():
             self._net.put(torch.from_numpy(values))
             self._net.module.eval()
-            return Look(version, seconds, self._task.evaluate(self._net.module))
+            return Look(offered.version, offered.seconds, self._task.evaluate(self._net.module))
+
+    def _looked(self, offered: _Offered, look: Look) -> None:
+        if all(look.version <= back for back in self._returns[offered.returns :]):
+            self.taken.append(look)
+            self.arrived |= self._is_there(look)
+            self._say(look)
+
+    def _not_looked(self, offered: _Offered, error: Exception) -> None:
+        # What is lost is the driver's to mend.
+        self.failed = self.failed if is_object_lost(error) else error

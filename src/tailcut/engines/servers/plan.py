@@ -16,7 +16,7 @@ from tailcut.events import Settle
 from tailcut.learning.recipe import Recipe
 from tailcut.learning.tasks.base import Target
 from tailcut.policy import Policy
-from tailcut.types import RoundRecord, Seconds
+from tailcut.types import RoundRecord, Seconds, WorkerId
 
 
 @final
@@ -78,6 +78,8 @@ class Plan:
             "seed": self.setting.seed,
             "batch": self.setting.batch,
             "optimiser": self.recipe.optimiser,
+            "task": self.setting.name,
+            "by_own_count": self.acceptance.keeps_work or self.acceptance.refill,
         }
 
 
@@ -90,6 +92,7 @@ class Result:
         rounds: closed, in order. settled: gradients that came after their close.
         made: `(updates,)` seconds at which each update was there, since the first round opened.
         looks: at the net.
+        computed: seconds that a gradient took its worker alone, without its way, by worker and version.
         begun: jobs that workers began. idle: seconds that each worker had nothing to do.
         restored: how often a shard was given its parameters again.
         skipped: updates of which nothing was added, and why. returns: versions that the run went back to.
@@ -100,6 +103,7 @@ class Result:
     settled: list[Settle] = field(default_factory=list)
     made: list[Seconds] = field(default_factory=list)
     looks: list[Look] = field(default_factory=list)
+    computed: dict[tuple[WorkerId, int], Seconds] = field(default_factory=dict)
     begun: int = 0
     idle: tuple[Seconds, ...] = ()
     restored: int = 0

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
-from tailcut.engines.servers.failures import ShardLostError, is_actor_gone, is_object_lost
+from tailcut.engines.servers.failures import ShardLostError, is_actor_gone, is_object_lost, never_began
 from tailcut.engines.servers.orders import Answer, Order
 from tailcut.types import Seconds
 
@@ -150,7 +150,7 @@ class Shards:
                     raise ShardLostError(
                         f"The parameters of shard {shard} are gone with their node."
                     ) from error
-                if not is_actor_gone(error):
+                if not is_actor_gone(error) or never_began(error):
                     raise
                 if asyncio.get_running_loop().time() > ends:
                     raise ShardLostError(

@@ -98,7 +98,7 @@ class _Training:
         self._slices = Slices(self._net.vector.numel(), plan.servers)
         self._reckoning = Reckoning(plan.recipe, plan.workers, plan.setting.batch)
         self._servers: list[Any] = []
-        self._first = Piece(0, self._net.vector.numpy().copy(), {})
+        self._first = Piece(0, self._net.vector.cpu().numpy().copy(), {})
         self._hiring = Hiring(ray, plan)
         self._is_begun = False
         self._begun: dict[WorkerId, int] = {}
@@ -112,7 +112,7 @@ class _Training:
             for number, piece in enumerate(self._slices.all):
                 telling = Telling(tuple(names), tuple(sizes), self._task.noise_of, piece)
                 self._servers.append(self._hiring.shard(number, telling))
-            self._shards = Shards(self._servers, self._say)
+            self._shards = Shards(self._servers, self._say, self._plan.patience)
             return await self._carried_out(first)
         finally:
             if not self._is_begun:
@@ -178,8 +178,9 @@ class _Training:
                 skipped=self._skipped,
                 restore=self._newest,
                 back=self._back,
-                heard=self._heard,
+                heard=self._note,
                 look=self._look,
+                say=self._say,
             ),
             clock=self._clock,
         )
@@ -196,7 +197,8 @@ class _Training:
     def _course(self, before: Course | None) -> Course:
         """The rounds; what the policy has learnt and the data go on."""
         plan = self._plan
-        rounds = Rounds(plan.policy, plan.acceptance, plan.late_finish)
+        overhead = 0.0 if before is None else before.overhead
+        rounds = Rounds(plan.policy, plan.acceptance, plan.late_finish, overhead)
         begun = self._begun if before is None else before.begun
         learnt = None if before is None else before.learnt
         if before is None and plan.checkpoints is not None:
@@ -213,6 +215,10 @@ class _Training:
         self._found.settled.append(settle)
         self._listener.settled(settle)
 
+    def _note(self, done: Done) -> None:
+        self._found.computed[done.came.job.worker, done.came.job.version] = done.came.run_time
+        self._heard(done)
+
     def _after_update(self, manifest: Manifest) -> bool:
         self._found.made.append(self._clock() - self._found.rounds[0].opened)
         self._looks.offer(manifest, self._found.made[-1])
@@ -221,10 +227,12 @@ class _Training:
     def _keep(self, manifest: Manifest) -> None:
         if self._keeping is not None:
             driver = self._driver
-            self._keeping.offer(manifest, self._reckoning.noise, driver.begun, lambda: driver.learnt)
+            what = (manifest, self._reckoning.noise, driver.begun, lambda: driver.learnt)
+            self._keeping.offer(*what, is_last=driver.over)
 
     def _skipped(self, version: int, why: str) -> None:
         self._say(f"Version {version} is as the one before it: {why} The run goes on.")
+        self._listener.skipped(version - 1, why)
 
     def _see_to_looks(self) -> None:
         """Whoever cannot evaluate the net shall know why."""
