@@ -288,7 +288,9 @@ def test_a_joiner_alone_has_nothing_to_go_on_with() -> None:
     it.handle(comes_back(2), 0.6)
     it.lost(0, 0.7)
     assert it.lost(1, 0.8) == [(2, Again(1, 5))], "it may have copied the state by now"
-    ((who, refused),) = it.handle(comes_back(2), 0.9)
+    assert it.handle(comes_back(2), 0.9) == [], "another may have been cut off only, and be back in a moment"
+    assert it.wake_at == 0.9 + PATIENCE
+    ((who, refused),) = it.tick(0.9 + PATIENCE)
     assert isinstance(refused, Refused)
     assert (who, it.why) == (2, NO_STATE)
 
@@ -323,3 +325,30 @@ def test_a_change_that_nobody_answers_is_given_up_after_max_wait() -> None:
     why = it.standstill(21.0, 20.0)
     assert why is not None
     assert "Nothing was heard for 20" in why
+
+
+def test_who_has_lost_all_one_after_the_other_while_they_say_hello_goes_on_with_them() -> None:
+    """All lines break at once, and the first Hello is read before the last of that is known."""
+    it = hub()
+    back = {worker: hello(worker, term=1, epoch=1) for worker in range(3)}
+    it.lost(0, 1.0)
+    it.handle(back[0], 1.0)
+    it.lost(1, 1.0)
+    it.handle(back[1], 1.0)
+    asked = it.lost(2, 1.0)
+    assert asked == [(0, Again(1, 6)), (1, Again(1, 6))]
+    assert it.handle(back[0], 1.1) == []
+    answers = it.handle(back[1], 1.1)
+    assert answers[0] == (0, new(7, 0, 0, 0, 1)), "no round was closed since they were in the run"
+    assert it.why is None
+
+
+@pytest.mark.parametrize("version", [-1, 10**9])
+def test_nobody_who_is_asked_is_believed_to_be_where_nobody_can_be(version: int) -> None:
+    it = hub(workers=2)
+    it.lost(0, 1.0)
+    it.handle(hello(0, 2, term=1, epoch=1), 1.0)
+    it.lost(1, 1.0)
+    assert it.handle(hello(0, 2, term=1, epoch=1, version=version), 1.1) == []
+    it.tick(1.1 + PATIENCE)
+    assert it.why == NO_STATE

@@ -89,7 +89,7 @@ OPEN = {
     "redone: of two with the last version one dies, one is silent; a third pulls it after its State": Bounds(
         workers=3, total=1, troubles=may(deaths=1, silences=1), to_the_end=True
     ),
-    "gave up: one dies, and the other, who was cut off before and has the same, was not in the last epoch": Bounds(
+    "gave up: who alone was in the last epoch dies; the other, cut off before, has an older state": Bounds(
         workers=2, total=1, troubles=may(cuts=1, deaths=1)
     ),
     "stuck: who alone has the last version dies when it has left; its death is not noticed here": Bounds(

@@ -154,6 +154,20 @@ def test_another_goes_on_in_a_folder_that_was_handed_over_even_without_a_round(t
     assert len(read_run(tmp_path).rounds) == 1
 
 
+def test_a_round_that_is_made_again_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    files = RunFiles(RunFolder(tmp_path), asked())
+    hub = hub_of(TABLE, "wait-all", "finish", Several([files]))
+    Fleet(hub, TABLE).run(3)
+    files.hand_over()
+    told = read_run(tmp_path).rounds
+    again = RunFiles(RunFolder(tmp_path), asked(), before=told)
+    again.round(told[1])
+    again.hand_over()
+    run = read_run(tmp_path)
+    assert [one.version for one in run.rounds] == [0, 1]
+    assert run.returns == (1,)
+
+
 def test_nothing_is_kept_unless_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     listener = listeners(asked_now("bayes", "linear", "finish", 3, 7, lambda: 5.0), None, None, print)

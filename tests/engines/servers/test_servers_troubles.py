@@ -28,7 +28,7 @@ from tailcut.learning.tasks.own import task_of
 
 def task():
     data = torch.zeros(64, 2000), torch.zeros(64, dtype=torch.long)
-    return task_of(net=lambda: torch.nn.Linear(2000, 4000), train=data, test=data)
+    return task_of(net=lambda: torch.nn.Linear(2000, 12000), train=data, test=data)
 
 
 plan = Plan(Setting(task, 1, 0), names.entrant("wait-all").policy, Recipe(0.1), 2, updates=50, every=100)
@@ -38,7 +38,7 @@ with cluster(None, processors=3, store=80_000_000) as ray:
     except ServersError as error:
         print("told:", error)
 """
-"""Parameters of 32 MB, and as much from each of two workers, in a store of 80 MB that may not use the disk."""
+"""Parameters of 96 MB in a store of 80 MB that may not use the disk."""
 
 
 def tried(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

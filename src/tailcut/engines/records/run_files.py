@@ -57,9 +57,15 @@ class RunFiles(Listener):
         self._tally, self._looking = _tally(before or ()), Looking(asked.clock)
         self._lines = _opened(folder.rounds, goes_on=before is not None)
         self._next_look = asked.clock
+        self._newest = max(
+            (line.version for line in before or () if isinstance(line, RoundRecord)), default=-1
+        )
 
     def round(self, record: RoundRecord) -> None:
-        """A line more."""
+        """A line more. Where the same was told before, its update was lost with all who had it, and is made again."""
+        if record.version <= self._newest:
+            self.back(record.version, "The update after it was lost with all who had it.")
+        self._newest = record.version
         self._tally.take(record)
         self._lines.write(line_of(round_line(record)))
 
@@ -71,6 +77,7 @@ class RunFiles(Listener):
     def back(self, version: int, why: str) -> None:
         """A line more."""
         self._lines.write(line_of({"kind": "back", "version": version, "why": why}))
+        self._newest = version - 1
         self._count_again()
 
     def skipped(self, version: int, why: str) -> None:

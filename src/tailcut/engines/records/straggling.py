@@ -10,6 +10,7 @@ from typing import final
 from tailcut.atomic import replacing
 from tailcut.engines.records.files import RunFolder
 from tailcut.engines.records.listener import Listener
+from tailcut.engines.records.read import read_run
 from tailcut.engines.records.rows import Rows
 from tailcut.engines.records.standing import Standing
 from tailcut.engines.records.stragglers import report, straggler_facts
@@ -33,8 +34,8 @@ class Straggling(Listener):
 
     def __init__(self, folder: RunFolder, workers: int, say: Callable[[str], None]) -> None:
         self._folder, self._say = folder, say
-        self._rows = Rows(min(MOST_ROUNDS, MOST_CELLS // max(workers, 1)))
-        self._tally = Tally()
+        self._most = min(MOST_ROUNDS, MOST_CELLS // max(workers, 1))
+        self._rows, self._tally = Rows(self._most), Tally()
 
     def round(self, record: RoundRecord) -> None:
         """A round more."""
@@ -45,6 +46,14 @@ class Straggling(Listener):
         """A late run time."""
         self._rows.settle(settle)
         self._tally.settle(settle)
+
+    def back(self, version: int, why: str) -> None:
+        """Count again what is left of the record, which is told first."""
+        self._count_again()
+
+    def skipped(self, version: int, why: str) -> None:
+        """Likewise."""
+        self._count_again()
 
     def look(self, standing: Standing, now: Seconds) -> None:
         """Not before the end."""
@@ -60,3 +69,11 @@ class Straggling(Listener):
 
     def give_up(self) -> None:
         """There is nothing to let go of."""
+
+    def _count_again(self) -> None:
+        self._rows, self._tally = Rows(self._most), Tally()
+        for line in read_run(self._folder.root).lines:
+            if isinstance(line, RoundRecord):
+                self.round(line)
+            else:
+                self.settled(line)

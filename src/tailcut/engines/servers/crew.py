@@ -192,9 +192,9 @@ class Crew:
                 lost = f"The parameters of version {job.version} are gone with their node."
                 self._tell(Failed(ShardLostError(lost)))
             return
+        place.deaths = 0
         is_wanted = self._places.get(worker) is place and serial > place.forgotten
         if is_wanted and not came.was_abandoned:
-            place.deaths = 0
             self._tell(Done(came, tuple(refs[1:]), sent))
 
     async def _gone(self, worker: WorkerId, place: _Place, error: Exception) -> None:

@@ -44,17 +44,24 @@ class Shards:
     Args:
         actors: `(shards,)` handles.
         say: is told of deaths and returns.
-        patience: seconds that a shard may take to come back.
+        patience: seconds that a shard may take to come back. first: to be there at all.
 
     Attributes:
         manifest: newest; None before `give`.
         restored: how often a shard was given its piece again.
     """
 
-    def __init__(self, actors: Sequence[Any], say: Callable[[str], None], patience: Seconds = 60.0) -> None:
+    def __init__(
+        self,
+        actors: Sequence[Any],
+        say: Callable[[str], None],
+        patience: Seconds = 60.0,
+        first: Seconds = 60.0,
+    ) -> None:
         self.manifest: Manifest | None = None
         self.restored = 0
-        self._actors, self._say, self._patience = actors, say, patience
+        self._actors, self._say = actors, say
+        self._patience, self._usual = first, patience
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -63,6 +70,7 @@ class Shards:
         """All begin with these parameters, whatever they had."""
         self.manifest = manifest
         await asyncio.gather(*(self._give(shard) for shard in range(len(self))))
+        self._patience = self._usual
 
     async def weigh(self, order: Order, gradients: Sequence[Sequence[Ref]]) -> list[Answer]:
         """The norms of an update, by shard; nothing is applied."""

@@ -51,6 +51,8 @@ class Facts:
         over: whether it has nothing to do any more.
         version: of the newest parameters.
         deserted: whether it has lost all workers, so that another one takes its place.
+        begun: the last epoch that has really begun.
+        asking: whether nobody was known to have a state, and all were asked.
         why: it gave up, as a sentence.
     """
 
@@ -67,6 +69,8 @@ class Facts:
     over: bool
     version: int
     deserted: bool
+    begun: int
+    asking: bool
     why: str | None
 
 
@@ -170,5 +174,7 @@ def _facts(hub: Hub) -> Facts:
         over=hub.over,
         version=hub.version,
         deserted=hub.deserted,
+        begun=0 if hub._epochs.new is None else hub._epochs.new.epoch,
+        asking=hub._epochs.is_asking,
         why=hub.why,
     )

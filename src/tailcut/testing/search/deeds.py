@@ -221,4 +221,4 @@ class Deeds:
 def _was_in(worker: Worker, facts: Facts) -> bool:
     """Whether a worker knows that it was in the last epoch of a controller."""
     new = worker.new
-    return new is not None and (new.term, new.epoch) == (facts.term, facts.epoch)
+    return new is not None and (new.term, new.epoch) == (facts.term, facts.begun)

@@ -97,7 +97,7 @@ def check_reason(facts: Facts, workers: Sequence[Worker], total: int) -> None:
     if facts.why != NO_STATE:
         raise BrokenRuleError("gave up", f"The run fails: {facts.why}")
     for number in facts.there:
-        if workers[number].phase in HAS_STATE and workers[number].built:
+        if workers[number].phase in (*HAS_STATE, Phase.GREETS) and workers[number].built:
             raise BrokenRuleError("gave up", f"The run fails, but worker {number} has the state. {facts.why}")
 
 

@@ -147,10 +147,10 @@ def _time(scene: Scene, facts: Facts, bounds: Bounds) -> Iterator[Step]:
     """Who is dead need not be waited for; going on without one who is well is trouble."""
     if not facts.wakes or facts.over:
         return
-    awaited = facts.reducing if facts.epoch else _unheard(scene, facts)
+    awaited = facts.reducing if facts.epoch and not facts.asking else _unheard(scene, facts)
     well = [number for number in awaited if scene.workers[number].phase not in (*OVER, Phase.DONE)]
     if not well:
-        if facts.epoch == 0 or facts.reducing:
+        if facts.epoch == 0 or facts.asking or facts.reducing:
             yield Step("tick")
     elif facts.epoch or bounds.hasty:
         left, many = scene.shared.left, len(well)

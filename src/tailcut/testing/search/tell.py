@@ -69,6 +69,8 @@ def _controllers_own(step: Step, before: Scene, facts: Facts) -> str:
         return f"The controller has lost everybody; one of term {facts.term + 1} takes its place"
     if facts.epoch == 0:
         return "The controller has waited long enough for Hellos"
+    if facts.asking:
+        return "The controller has waited long enough for who was lost to come back"
     silent = ", ".join(map(str, facts.reducing))
     well = "who are well but silent" if step.what == "silence" else "who are dead"
     return f"The controller has waited long enough for {silent}, {well}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
-from tailcut.engines.live.controller.change import NO_STATE, Change
+from tailcut.engines.live.controller.change import NO_STATE, PATIENCE, Change
+from tailcut.engines.live.controller.checks import untimely
 from tailcut.engines.live.controller.course import Course
 from tailcut.engines.live.controller.orders import Answers, Orders
 from tailcut.engines.live.controller.places import NOTHING, Place, Places
@@ -30,6 +31,8 @@ class Epochs:
         self._places, self._orders, self._course = places, orders, course
         self._change = Change(places)
         self._asked: set[WorkerId] | None = None
+        self._ends: Seconds | None = None
+        self._since = (0, 0)
 
     @property
     def is_over(self) -> bool:
@@ -44,7 +47,12 @@ class Epochs:
     def begin(self, base: int, holder: WorkerId, now: Seconds) -> Answers:
         """One of those who are there, from a version that one of them has."""
         self._orders.renew(base)
-        self._asked = None
+        self._asked, self._ends = None, None
+        if self.new is None:
+            first = self._places[holder].hello
+            self._since = (
+                (first.term, first.epoch) if first.epoch else (self._orders.term, self._orders.epoch)
+            )
         hellos = [self._places[worker].hello for worker in self._places.there]
         members, addresses = zip(*((hello.worker, hello.address) for hello in hellos), strict=True)
         where = (self._orders.term, self._orders.epoch)
@@ -110,17 +118,20 @@ class Epochs:
             return [(worker, again) for worker in self._places.there]
         if not self._asked.isdisjoint(self._places.there):
             return []
-        holders = [
-            place for place in map(self._places.__getitem__, self._places.there) if self._was_in(place)
-        ]
-        if not holders:
-            self._course.fail(NO_STATE)
-            return []
+        there = [self._places[worker] for worker in self._places.there]
+        holders = [place for place in there if self._was_in(place)]
         for place in holders:
             place.broke_off(place.hello.version)
-        return self.look(now)
+        if holders:
+            return self.look(now)
+        # Somebody who was lost may be back in a moment: only its line was.
+        self._ends = self._change.until = now + PATIENCE if self._ends is None else self._ends
+        if now >= self._ends:
+            self._course.fail(NO_STATE)
+        return []
 
     def _was_in(self, place: Place) -> bool:
-        """Whether a worker had the state that the last epoch began with."""
-        assert self.new is not None
-        return (place.hello.term, place.hello.epoch) == (self.new.term, self.new.epoch)
+        """Whether a worker was in the last epoch in which anything could be made."""
+        hello, since = place.hello, max(self._since, self._orders.closed_in)
+        is_possible = untimely(hello, self._course.version) is None
+        return hello.epoch > 0 and (hello.term, hello.epoch) >= since and is_possible

@@ -43,6 +43,7 @@ class Orders:
         reports: of updates that are being made.
         meetings: versions at which the rounds wait for all.
         scale: of the learning rate.
+        closed_in: term and epoch of the last Close: nothing was made since but what it was for.
     """
 
     def __init__(self, rounds: Rounds, places: Places, scale: Scale, term: int) -> None:
@@ -61,6 +62,7 @@ class Orders:
         self._untold: list[RoundRecord | events.Settle] = []
         self._began: dict[WorkerId, Seconds] = {}
         self._making: RoundRecord | None = None
+        self.closed_in = (0, 0)
 
     @property
     def now(self) -> Seconds:
@@ -189,7 +191,7 @@ class Orders:
         self.why = _stale(command) or (None if accepted else lost(command.version + 1))
         if self.why is not None:
             return []
-        self._making = command.record
+        self._making, self.closed_in = command.record, (self.term, self.epoch)
         self._untold.append(command.record)
         self._by_themselves = frozenset(accepted)
         self.reports.expect(command.version + 1, accepted)
