@@ -7,7 +7,7 @@ from typing import final
 
 import msgspec
 
-from tailcut.engines.live.data.group import Group
+from tailcut.engines.live.data.group import Group, let_go
 from tailcut.engines.live.data.pulling import Puller
 from tailcut.engines.live.messages import Again, Applied, Close, Go, Hello, Limit, New, Over, State, Stop
 from tailcut.engines.live.points import at
@@ -162,7 +162,9 @@ class Membership:
 
     def _break_off(self) -> None:
         """Whoever else is in a reduction learns of this when the group is gone. The gradient is as it was."""
-        self.group = None
+        if self.group is not None:
+            held, self.group = [self.group], None
+            let_go(held)
 
     def _copied(self) -> bool:
         """Have the state of the others; False where the epoch was over before."""
