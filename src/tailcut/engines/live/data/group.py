@@ -74,7 +74,7 @@ def let_go(held: list[Group]) -> None:
     """End a group, beside: nobody waits for it.
 
     It ends with its last reference, and waits for a thread of its own then: where a member has died, that thread now
-    and then never comes (torch 2.13, lazily connected; 4 of about 900). What does not end is left to itself.
+    and then never comes (torch 2.13, lazily connected; 4 of about 800). What does not end is left to itself.
 
     Args:
         held: the only reference to it.
