@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.claims import Claim
-from benchmarks.reliability.runs import clean, outcome, show
+from benchmarks.reliability.kills import BACK, GO_ON
+from benchmarks.reliability.runs import at_most, clean, comings_back, goings_on, outcome, show
 from tailcut.testing.chaos.faults import Plan
 from tailcut.testing.chaos.faults import several as deaths
 
@@ -18,4 +19,9 @@ def main(times: int) -> list[Claim]:
         for seed in range(max(1, times // 4))
     ]
     show(f"{WORKERS} workers, deaths of more than one", {"all": runs})
-    return [clean("Several deaths", runs)]
+    return [
+        clean("Several deaths", runs),
+        at_most("Several deaths: the others go on in", goings_on(runs), GO_ON),
+        # Who is killed again before it was back is counted from the first time.
+        at_most("Several deaths: who was killed takes part again in", comings_back(runs), BACK),
+    ]
