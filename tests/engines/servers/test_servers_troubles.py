@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tailcut.engines.records.read import read_run
 
 pytestmark = pytest.mark.timeout(90)
 
 OTHER_VERSION = "import ray; ray.__version__ = '1.0.0'; "
 MAIN = "from tailcut.cli import main; main()"
+HEARS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+"""A shell that starts tests in the background makes them deaf to interrupts."""
 FULL = """
 from functools import partial
 import torch
@@ -75,3 +82,50 @@ def test_a_full_store_is_told() -> None:
     alone = {"RAY_automatic_object_spilling_enabled": "0", "RAY_local_fs_capacity_threshold": "0.0001"}
     ended = tried(FULL, **alone)
     assert "told: Ray's object store is full" in ended.stdout, ended.stderr
+
+
+def test_ctrl_c_ends_the_run_with_one_sentence_and_what_was_made_is_kept(ray: Any, tmp_path: Path) -> None:
+    address = ray.get_runtime_context().gcs_address
+    command = [sys.executable, "-c", HEARS + MAIN, "train", "--engine", "ray", "--address", address]
+    command += [
+        "--task",
+        "logistic",
+        "--workers",
+        "2",
+        "--batch",
+        "8",
+        "--updates",
+        "1000000",
+        "--every",
+        "60",
+    ]
+    command += [
+        "--policy",
+        "wait-all",
+        "--checkpoints",
+        str(tmp_path / "kept"),
+        "--journal",
+        str(tmp_path / "run"),
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        try:
+            assert running.stderr is not None
+            before = [running.stderr.readline() for _ in range(3)]
+            os.killpg(running.pid, signal.SIGINT)
+            _, after = running.communicate(timeout=60)
+        finally:
+            if running.poll() is None:
+                running.kill()
+    assert "60 updates:" in before[2], before
+    assert running.returncode == 130
+    said = [line for line in after.splitlines() if "updates:" not in line]
+    assert said == ["tailcut: Interrupted; nothing more was computed."]
+    ending = read_run(tmp_path / "run").ending
+    assert ending is not None
+    assert ending.version >= 60
+    newest = max((tmp_path / "kept").glob("v*.safetensors")).stem
+    assert int(newest[1:]) == ending.version, "it can go on from where it was broken off"
+    until = time.monotonic() + 20
+    while ray.available_resources()["CPU"] < ray.cluster_resources()["CPU"]:
+        assert time.monotonic() < until, "its workers and servers are still there"
+        time.sleep(0.1)

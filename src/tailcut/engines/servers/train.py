@@ -149,6 +149,11 @@ class _Training:
                 await self._driver.run(range(plan.workers))
             await self._looks.finish()
             self._see_to_looks()
+        except asyncio.CancelledError:
+            # Whoever broke it off can go on from where it was.
+            self._driver.why = "It was interrupted."
+            self._keep(self._driver.manifest, is_last=self._driver.version > first.version)
+            raise
         except BaseException as error:
             self._driver.why = str(error) or type(error).__name__
             raise
@@ -174,7 +179,7 @@ class _Training:
             begin_with=plan.workers if plan.begin_with is None else plan.begin_with,
             hooks=Hooks(
                 after_update=self._after_update,
-                keep=self._keep,
+                keep=lambda manifest: self._keep(manifest, is_last=self._driver.over),
                 skipped=self._skipped,
                 restore=self._newest,
                 back=self._back,
@@ -224,11 +229,11 @@ class _Training:
         self._looks.offer(manifest, self._found.made[-1])
         return self._looks.arrived or manifest.version >= self._plan.updates
 
-    def _keep(self, manifest: Manifest) -> None:
+    def _keep(self, manifest: Manifest, is_last: bool) -> None:
         if self._keeping is not None:
             driver = self._driver
             what = (manifest, self._reckoning.noise, driver.begun, lambda: driver.learnt)
-            self._keeping.offer(*what, is_last=driver.over)
+            self._keeping.offer(*what, is_last=is_last)
 
     def _skipped(self, version: int, why: str) -> None:
         self._say(f"Version {version} is as the one before it: {why} The run goes on.")
