@@ -35,10 +35,14 @@ class Straggling(Listener):
     def __init__(self, folder: RunFolder, workers: int, say: Callable[[str], None]) -> None:
         self._folder, self._say = folder, say
         self._most = min(MOST_ROUNDS, MOST_CELLS // max(workers, 1))
-        self._rows, self._tally = Rows(self._most), Tally()
+        self._rows, self._tally, self._newest = Rows(self._most), Tally(), -1
 
     def round(self, record: RoundRecord) -> None:
-        """A round more."""
+        """A round more. Where the same was told before it is made again, and the first one no longer counts."""
+        if record.version <= self._newest:
+            self._count_again()
+            return
+        self._newest = record.version
         self._rows.take(record)
         self._tally.take(record)
 
@@ -71,7 +75,7 @@ class Straggling(Listener):
         """There is nothing to let go of."""
 
     def _count_again(self) -> None:
-        self._rows, self._tally = Rows(self._most), Tally()
+        self._rows, self._tally, self._newest = Rows(self._most), Tally(), -1
         for line in read_run(self._folder.root).lines:
             if isinstance(line, RoundRecord):
                 self.round(line)
