@@ -148,7 +148,7 @@ def test_another_goes_on_in_a_folder_that_was_handed_over_even_without_a_round(t
     RunFiles(RunFolder(tmp_path), asked()).hand_over()
     run = read_run(tmp_path)
     assert (run.rounds, run.ending) == ([], None)
-    files = RunFiles(RunFolder(tmp_path), asked(), before=run.lines)
+    files = RunFiles(RunFolder(tmp_path), asked(), goes_on=True)
     Fleet(hub_of(TABLE, "wait-all", "finish", files), TABLE).run(1)
     files.hand_over()
     assert len(read_run(tmp_path).rounds) == 1
@@ -160,12 +160,37 @@ def test_a_round_that_is_made_again_takes_the_place_of_the_first(tmp_path: Path)
     Fleet(hub, TABLE).run(3)
     files.hand_over()
     told = read_run(tmp_path).rounds
-    again = RunFiles(RunFolder(tmp_path), asked(), before=told)
+    again = RunFiles(RunFolder(tmp_path), asked(), goes_on=True)
+    for each in told:
+        again.known(each)
     again.round(told[1])
     again.hand_over()
     run = read_run(tmp_path)
     assert [one.version for one in run.rounds] == [0, 1]
     assert run.returns == (1,)
+
+
+def test_the_next_controller_counts_what_was_recorded_before_it(tmp_path: Path) -> None:
+    """Half of a line is cut off first, however long it is."""
+    whole, parts = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "parts")
+    before, said = asked(), list[str]()
+    for folder in (whole, parts):
+        listener = listeners(before, folder.root, None, said.append)
+        hub = hub_of(TABLE, "backup:b=1", "finish", listener)
+        fleet = Fleet(hub, TABLE)
+        fleet.run(20)
+        if folder is parts:
+            listener.hand_over()
+            with folder.rounds.open("ab") as file:
+                file.write(b'{"kind": "round", "x": "' + 200_000 * b"x")
+            listener = listeners(before, folder.root, None, said.append, goes_on=True)
+        listener.end(hub, fleet.now)
+    assert parts.stragglers.read_text() == whole.stragglers.read_text()
+    assert parts.rounds.read_bytes() == whole.rounds.read_bytes()
+    told, usual = (read_now(folder.now) for folder in (parts, whole))
+    assert told is not None
+    assert usual is not None
+    assert (told.rounds, told.saved) == (usual.rounds, usual.saved)
 
 
 def test_nothing_is_kept_unless_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

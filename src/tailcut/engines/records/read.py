@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from tailcut.engines.records.asked import Asked, read_asked
+from tailcut.engines.records.changes import Changes, changes_of
 from tailcut.engines.records.files import RunFolder
 from tailcut.engines.records.lines import round_of, settled_of, without_gradients
 from tailcut.errors import InputError
@@ -53,61 +56,79 @@ def read_run(folder: Path) -> RecordedRun:
     Raises:
         InputError: it holds no run, or something in it is damaged; the message says what.
     """
-    files, read = RunFolder(folder), _Read()
-    asked = read_asked(files.run)
+    lines: list[RoundRecord | Settle] = []
+    asked = read_asked(RunFolder(folder).run)
+    read = hand_on(folder, lines.append)
+    return RecordedRun(folder, asked, tuple(lines), read.ending, tuple(read.returns))
+
+
+def hand_on(folder: Path, take: Callable[[RoundRecord | Settle], None]) -> Read:
+    """Hand on every line that counts, one after the other: a record may be longer than there is memory for.
+
+    Args:
+        folder: of a run.
+        take: is given closed rounds and settled gradients, in the order in which the controller learnt of them.
+
+    Raises:
+        InputError: something is damaged; the message says what.
+    """
+    file = RunFolder(folder).rounds
     remedy = "Delete the line to read the rest, or record another run."
     try:
+        changes = changes_of(file)
+        read = Read(changes, take)
         # What is no text at all is no JSON either, and is told by its line.
-        with files.rounds.open(encoding="utf-8", errors="replace") as lines:
-            take_lines(lines, read.take, files.rounds, remedy)
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            # A run that goes on writes more meanwhile, which may take back some of this.
+            take_lines(islice(lines, changes.lines), read.take, file, remedy)
     except OSError as error:
         raise InputError(
-            f"{files.rounds} cannot be read ({error.strerror}). Give the folder of a run with rounds."
+            f"{file} cannot be read ({error.strerror}). Give the folder of a run with rounds."
         ) from error
-    return RecordedRun(folder, asked, tuple(read.lines), read.ending, tuple(read.returns))
+    return read
 
 
-class _Read:
-    """The lines so far."""
+@final
+class Read:
+    """What has been read so far.
 
-    def __init__(self) -> None:
-        self.lines: list[RoundRecord | Settle] = []
+    Args:
+        changes: what later lines take back.
+        take: is given what counts.
+
+    Attributes:
+        ending: how it ended; None if it did not. returns: versions that it went back to.
+    """
+
+    def __init__(self, changes: Changes, take: Callable[[RoundRecord | Settle], None]) -> None:
         self.ending: Ending | None = None
         self.returns: list[int] = []
-        self._newest = -1
+        self._changes, self._take, self._newest = changes, take, -1
 
     def take(self, number: int, values: dict[str, Any]) -> None:
-        """One more."""
-        del number
+        """One line more."""
         match values.pop("kind"):
             case "round":
-                self._round(round_of(values))
+                self._round(number, round_of(values))
             case "settled":
-                self.lines.append(settled_of(values))
+                settle = settled_of(values)
+                if self._changes.stands(number, settle.version):
+                    self._take(settle)
             case "back":
-                self._back(int(values["version"]))
+                version = int(values["version"])
+                self._newest = version - 1
+                self.returns.append(version)
             case "skipped":
-                self._skip(int(values["version"]))
+                int(values["version"])
             case "end":
                 self.ending = Ending(int(values["version"]), values["why"])
             case kind:
                 raise ValueError(f"a line of kind {kind!r} does not belong there")
 
-    def _back(self, version: int) -> None:
-        """What was made after that version is undone."""
-        self.lines = [line for line in self.lines if line.version < version]
-        self._newest = version - 1
-        self.returns.append(version)
-
-    def _skip(self, version: int) -> None:
-        """What the round of that version had taken was lost."""
-        self.lines = [
-            without_gradients(line) if isinstance(line, RoundRecord) and line.version == version else line
-            for line in self.lines
-        ]
-
-    def _round(self, record: RoundRecord) -> None:
+    def _round(self, number: int, record: RoundRecord) -> None:
         if record.version <= self._newest:
             raise ValueError(f"round {record.version} comes after round {self._newest}")
         self._newest = record.version
-        self.lines.append(record)
+        if self._changes.stands(number, record.version):
+            is_lost = self._changes.is_lost(number, record.version)
+            self._take(without_gradients(record) if is_lost else record)

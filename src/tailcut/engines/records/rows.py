@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from tailcut.engines.records.lines import aligned
 from tailcut.events import Settle
 from tailcut.ledger import is_run_time
 from tailcut.types import NO_NODE, BoolArray, Fate, FloatArray, IntArray, RoundRecord, Seconds
+
+MOST_ROSTERS = 64
+"""That rounds share."""
 
 
 @dataclass(slots=True, eq=False)
@@ -22,7 +25,7 @@ class _Row:
     nodes: IntArray
     seconds: FloatArray
     observed: BoolArray
-    fates: IntArray
+    fates: np.ndarray[Any, np.dtype[np.int8]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,14 +60,19 @@ class Rows:
     def __init__(self, most: int | None = None) -> None:
         self._most = most
         self._rows: dict[int, _Row] = {}
+        # Thousands of rounds have the same roster, which those that were read from a file do not share.
+        self._rosters: dict[bytes, tuple[IntArray, IntArray]] = {}
 
     def take(self, record: RoundRecord) -> None:
         """A round has closed."""
         roster = record.roster
         seconds, observed = aligned(record)
-        self._rows[record.version] = _Row(
-            record.opened, roster.workers, roster.nodes, seconds, observed, record.fates.copy()
-        )
+        if len(self._rosters) >= MOST_ROSTERS:
+            self._rosters.clear()
+        key = roster.workers.tobytes() + roster.nodes.tobytes()
+        workers, nodes = self._rosters.setdefault(key, (roster.workers, roster.nodes))
+        fates = record.fates.astype(np.int8)
+        self._rows[record.version] = _Row(record.opened, workers, nodes, seconds, observed, fates)
         if self._most is not None and len(self._rows) > self._most:
             del self._rows[next(iter(self._rows))]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, final
@@ -15,7 +15,7 @@ from tailcut.engines.records.files import RunFolder, reason
 from tailcut.engines.records.lines import round_line, settled_line
 from tailcut.engines.records.listener import Listener
 from tailcut.engines.records.looking import Looking, takers
-from tailcut.engines.records.read import read_run
+from tailcut.engines.records.read import hand_on
 from tailcut.engines.records.standing import Standing
 from tailcut.engines.records.tally import Tally
 from tailcut.errors import InputError
@@ -27,6 +27,8 @@ EVERY: Seconds = 0.25
 """Between two replacements of `now.json`."""
 MANY = 200
 """Workers from which on it is replaced less often, for it takes longer to write."""
+CHUNK = 1 << 16
+"""Bytes in which the end of the last line is looked for."""
 
 
 @final
@@ -37,8 +39,8 @@ class RunFiles(Listener):
         folder: where; it must not hold a run.
         asked: what was asked for.
         calendar: seconds since 1970, for whoever watches from elsewhere.
-        before: lines that another controller has written there before, and that this one goes on after; None for a
-            folder of its own.
+        goes_on: whether another controller has written there before, and this one goes on after it. What counts of
+            that it is told by `known`.
 
     Raises:
         InputError: the folder holds a run already, or cannot be written.
@@ -49,17 +51,22 @@ class RunFiles(Listener):
         folder: RunFolder,
         asked: Asked,
         calendar: Callable[[], Seconds] = time.time,
-        before: Sequence[RoundRecord | Settle] | None = None,
+        goes_on: bool = False,
     ) -> None:
-        if before is None:
+        if not goes_on:
             folder.claim(asked.as_json())
         self._folder, self._asked, self._calendar = folder, asked, calendar
-        self._tally, self._looking = _tally(before or ()), Looking(asked.clock)
-        self._lines = _opened(folder.rounds, goes_on=before is not None)
-        self._next_look = asked.clock
-        self._newest = max(
-            (line.version for line in before or () if isinstance(line, RoundRecord)), default=-1
-        )
+        self._tally, self._looking = Tally(), Looking(asked.clock)
+        self._lines = _opened(folder.rounds, goes_on)
+        self._next_look, self._newest = asked.clock, -1
+
+    def known(self, line: RoundRecord | Settle) -> None:
+        """A line that stands there already."""
+        if isinstance(line, RoundRecord):
+            self._newest = line.version
+            self._tally.take(line)
+        else:
+            self._tally.settle(line)
 
     def round(self, record: RoundRecord) -> None:
         """A line more. Where the same was told before, its update was lost with all who had it, and is made again."""
@@ -115,7 +122,8 @@ class RunFiles(Listener):
     def _count_again(self) -> None:
         """Some of what was told is not so any more."""
         self._lines.flush()
-        self._tally = _tally(read_run(self._folder.root).lines)
+        self._tally = Tally()
+        hand_on(self._folder.root, self.known)
 
     def _tell(self, standing: Standing, now: Seconds, over: bool = False) -> None:
         if standing.has_begun and not self._asked.takers:
@@ -123,17 +131,6 @@ class RunFiles(Listener):
             _replace(self._folder.run, self._asked.as_json())
         look = self._looking.look(standing, self._tally, now, self._calendar(), over)
         _replace(self._folder.now, look.as_json())
-
-
-def _tally(lines: Sequence[RoundRecord | Settle]) -> Tally:
-    """Of lines that are there."""
-    tally = Tally()
-    for line in lines:
-        if isinstance(line, RoundRecord):
-            tally.take(line)
-        else:
-            tally.settle(line)
-    return tally
 
 
 def _opened(file: Path, goes_on: bool) -> TextIO:
@@ -155,7 +152,14 @@ def _replace(file: Path, text: str) -> None:
 
 def _drop_torn(file: Path) -> None:
     """Cut off a last line without an end: whoever wrote it was killed."""
-    written = file.read_bytes()
-    whole = written.rfind(b"\n") + 1
-    if whole < len(written):
-        os.truncate(file, whole)
+    with file.open("rb+") as written:
+        start = end = written.seek(0, os.SEEK_END)
+        while start > 0:
+            start = max(0, start - CHUNK)
+            written.seek(start)
+            found = written.read(min(CHUNK, end - start)).rfind(b"\n")
+            if found >= 0:
+                start += found + 1
+                break
+        if start < end:
+            written.truncate(start)

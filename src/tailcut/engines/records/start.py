@@ -9,13 +9,15 @@ from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tailcut.engines.records.asked import Asked
+from tailcut.engines.records.asked import Asked, read_asked
 from tailcut.engines.records.files import RunFolder
 from tailcut.engines.records.listener import Guarded, Listener, Several
-from tailcut.engines.records.read import read_run
+from tailcut.engines.records.read import hand_on
 from tailcut.engines.records.run_files import RunFiles
 from tailcut.engines.records.scalars import Scalars
 from tailcut.engines.records.straggling import Straggling
+from tailcut.errors import InputError
+from tailcut.events import Settle
 from tailcut.types import RoundRecord, Seconds
 
 
@@ -65,20 +67,29 @@ def listeners(
         each.append(Guarded(scalars, f"Writing TensorBoard's scalars to {tensorboard}", say))
     if journal is not None:
         folder = RunFolder(journal)
-        before = None
         if goes_on:
-            recorded = read_run(journal)
-            asked, before = recorded.asked, recorded.lines
-        files = RunFiles(folder, asked, before=before)
+            asked = read_asked(folder.run)
+        files = RunFiles(folder, asked, goes_on=goes_on)
         straggling = Straggling(folder, asked.workers, say)
-        for line in before or ():
-            if isinstance(line, RoundRecord):
-                straggling.round(line)
-            else:
-                straggling.settled(line)
+        if goes_on:
+            _count(journal, files, straggling)
         each.append(Guarded(files, f"The record of the run in {journal}", say))
         each.append(Guarded(straggling, f"The report in {journal}", say))
     return Several(each)
+
+
+def _count(journal: Path, files: RunFiles, straggling: Straggling) -> None:
+    """Tell both of them what the controllers before have recorded."""
+
+    def known(line: RoundRecord | Settle) -> None:
+        files.known(line)
+        straggling.known(line)
+
+    try:
+        hand_on(journal, known)
+    except InputError:
+        files.hand_over()
+        raise
 
 
 def _version() -> str:

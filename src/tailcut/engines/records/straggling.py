@@ -10,7 +10,7 @@ from typing import final
 from tailcut.atomic import replacing
 from tailcut.engines.records.files import RunFolder
 from tailcut.engines.records.listener import Listener
-from tailcut.engines.records.read import read_run
+from tailcut.engines.records.read import hand_on
 from tailcut.engines.records.rows import Rows
 from tailcut.engines.records.standing import Standing
 from tailcut.engines.records.stragglers import report, straggler_facts
@@ -41,15 +41,22 @@ class Straggling(Listener):
         """A round more. Where the same was told before it is made again, and the first one no longer counts."""
         if record.version <= self._newest:
             self._count_again()
-            return
-        self._newest = record.version
-        self._rows.take(record)
-        self._tally.take(record)
+        else:
+            self.known(record)
 
     def settled(self, settle: Settle) -> None:
         """A late run time."""
-        self._rows.settle(settle)
-        self._tally.settle(settle)
+        self.known(settle)
+
+    def known(self, line: RoundRecord | Settle) -> None:
+        """A line of the record that counts."""
+        if isinstance(line, RoundRecord):
+            self._newest = line.version
+            self._rows.take(line)
+            self._tally.take(line)
+        else:
+            self._rows.settle(line)
+            self._tally.settle(line)
 
     def back(self, version: int, why: str) -> None:
         """Count again what is left of the record, which is told first."""
@@ -76,8 +83,4 @@ class Straggling(Listener):
 
     def _count_again(self) -> None:
         self._rows, self._tally, self._newest = Rows(self._most), Tally(), -1
-        for line in read_run(self._folder.root).lines:
-            if isinstance(line, RoundRecord):
-                self.round(line)
-            else:
-                self.settled(line)
+        hand_on(self._folder.root, self.known)

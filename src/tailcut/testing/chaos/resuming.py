@@ -114,7 +114,10 @@ def _one(
     updates, delay = until
     if not wait(lambda: view.updates >= updates):
         if launcher.returncode is not None:
-            return f"A start ended with exit code {launcher.returncode} before {updates} updates.", view.newest
+            return (
+                f"A start ended with exit code {launcher.returncode} before {updates} updates.",
+                view.newest,
+            )
         return f"A start did not come to {updates} updates in {limit:g} s.", view.newest
     time.sleep(delay)
     view.look(time.monotonic(), None, family(launcher.pid))

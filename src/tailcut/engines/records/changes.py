@@ -1,0 +1,72 @@
+"""What later lines of a record take back. Found before it is read, so that it can be read line by line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+_KINDS = ("back", "skipped")
+
+
+@final
+@dataclass(slots=True)
+class Changes:
+    """Of one record; lines have numbers from 1.
+
+    Attributes:
+        lines: how many there were.
+        returns: number of a line, and the version that the run went back to there.
+        skips: number of a line, and the version whose gradients were lost.
+
+    Example:
+        >>> changes = changes_in(['{"kind": "round", "version": 0}', '{"kind": "back", "version": 0}'])
+        >>> changes.stands(1, 0), changes.stands(3, 0)
+        (False, True)
+    """
+
+    lines: int = 0
+    returns: list[tuple[int, int]] = field(default_factory=list)
+    skips: list[tuple[int, int]] = field(default_factory=list)
+
+    def stands(self, number: int, version: int) -> bool:
+        """Whether what a line says of a version was not undone later."""
+        return not any(later > number and to <= version for later, to in self.returns)
+
+    def is_lost(self, number: int, version: int) -> bool:
+        """Whether the gradients of the round in a line were lost, as a later one tells."""
+        return any(later > number and skipped == version for later, skipped in self.skips)
+
+
+def changes_of(file: Path) -> Changes:
+    """Of a record.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        return changes_in(lines)
+
+
+def changes_in(lines: Iterable[str]) -> Changes:
+    """Of lines; what is damaged is passed over, and told by whoever reads all of them."""
+    found = Changes()
+    for number, line in enumerate(lines, 1):
+        found.lines = number
+        if any(f'"{kind}"' in line for kind in _KINDS):
+            _take(found, number, line)
+    return found
+
+
+def _take(found: Changes, number: int, line: str) -> None:
+    try:
+        values: dict[str, Any] = json.loads(line)
+        kind, version = values["kind"], int(values["version"])
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return
+    if kind == "back":
+        found.returns.append((number, version))
+    elif kind == "skipped":
+        found.skips.append((number, version))
