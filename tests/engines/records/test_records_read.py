@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tests.engines.records.recorded import asked, record
 from tailcut.engines.records.asked import Taker, read_asked
 from tailcut.engines.records.files import RunFolder
 from tailcut.engines.records.lines import round_line, round_of, settled_line, settled_of
-from tailcut.engines.records.read import Ending, read_run
+from tailcut.engines.records.read import Ending, hand_on, read_run
 from tailcut.errors import InputError
 from tailcut.events import Settle
 from tailcut.json_lines import line_of, take_lines
@@ -170,3 +171,20 @@ def test_what_was_asked_reads_back(tmp_path: Path) -> None:
     RunFolder(tmp_path / "run").claim(said.as_json())
     assert read_asked(tmp_path / "run" / "run.json") == said
     assert json.loads(said.as_json())["policy"] == "wait-all"
+
+
+def test_a_long_record_can_be_read_in_little_memory(tmp_path: Path) -> None:
+    """A controller that takes the place of another reads all that was recorded before."""
+    record(tmp_path, Table.dense(np.random.default_rng(0).uniform(0.5, 1.5, size=(400, 8))))
+    seen: list[int] = []
+    tracemalloc.start()
+    try:
+        hand_on(tmp_path, lambda line: seen.append(line.version))
+        little = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        whole = read_run(tmp_path)
+        much = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert seen == [one.version for one in whole.rounds] == list(range(400))
+    assert little < 0.2 * much
