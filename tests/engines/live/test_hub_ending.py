@@ -6,7 +6,7 @@ from hub_scripts import FREE, applied, arrived, bye, close, go, hello, hub
 
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.controller.orders import SENDER
-from tailcut.engines.live.messages import New, Over, Refused
+from tailcut.engines.live.messages import New, Over, Refused, State, Stop
 from tailcut.events import Settle
 from tailcut.forecast import NoForecast
 from tailcut.policy import Policy
@@ -190,9 +190,22 @@ def test_a_last_version_that_is_gone_with_who_had_it_is_made_again() -> None:
     it.handle(arrived(0), 1.0)
     it.handle(applied(0, 1), 1.1)
     it.handle(bye(0, 1), 1.2)
-    answers = it.lost(0, 1.3)
+    assert {(worker, type(message)) for worker, message in it.lost(0, 1.3)} == {(1, Stop), (2, Stop)}
+    it.handle(State(1, 1, 1, 0, b""), 1.4)
+    answers = it.handle(State(1, 1, 2, 0, b""), 1.5)
     assert {(message.epoch, message.base) for _, message in answers if isinstance(message, New)} == {(2, 0)}
     assert it.version == 0
+
+
+def test_a_last_version_that_another_has_fetched_is_not_made_again() -> None:
+    it = hub(Backup(c=1), total=1)
+    it.handle(arrived(0), 1.0)
+    it.handle(applied(0, 1), 1.1)
+    it.lost(0, 1.3)
+    it.handle(State(1, 1, 1, 0, b""), 1.4)
+    answers = it.handle(State(1, 1, 2, 1, b"chain1"), 1.5)
+    assert {(m.epoch, m.base, m.holder) for _, m in answers if isinstance(m, New)} == {(2, 1, 2)}
+    assert it.version == 1
 
 
 def test_who_has_left_and_is_not_needed_may_end() -> None:

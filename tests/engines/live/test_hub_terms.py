@@ -10,8 +10,8 @@ from hub_scripts import hello
 from tailcut.engines.live.controller.change import NO_STATE
 from tailcut.engines.live.controller.checks import MOST_MEETINGS
 from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.controller.roll_call import GRACE
-from tailcut.engines.live.messages import Applied, Arrived, Bye, Close, Hello, Meet, New, Refused, State
+from tailcut.engines.live.controller.roll_call import GRACE, LAST
+from tailcut.engines.live.messages import Applied, Arrived, Bye, Close, Free, Hello, Meet, New, Refused, State
 from tailcut.forecast import NoForecast
 from tailcut.policy import Policy
 from tailcut.round import Rounds
@@ -149,6 +149,26 @@ def test_a_run_that_is_over_is_over_for_its_successor_too(version: int) -> None:
     it.handle(was_at(0, version, workers=2), 0.0)
     answers = it.handle(was_at(1, 5, workers=2), 0.0)
     assert [type(message).__name__ for _, message in answers] == ["New", "New", "Over", "Over"]
+
+
+def test_who_has_left_a_run_that_is_over_waits_for_who_still_needs_it() -> None:
+    it = successor(2, total=5)
+    assert it.handle(was_at(0, 5, workers=2), 0.0) == []
+    assert it.wake_at == LAST, "the other may compute for long, and lacks the last version"
+    new = told(it.handle(was_at(1, 4, workers=2), 10.0))
+    assert (new.base, new.holder, new.members) == (5, 0, (0, 1))
+    assert it.handle(Bye(2, 5, 0, 5), 10.1) == [], "the other fetches it from the one that has left"
+    answers = it.handle(Bye(2, 5, 1, 5), 10.2)
+    assert [(worker, type(message)) for worker, message in answers] == [(0, Free), (1, Free)]
+    assert it.over
+
+
+def test_who_has_left_a_run_that_is_over_waits_not_for_ever() -> None:
+    it = successor(2, total=5)
+    it.handle(was_at(0, 5, workers=2), 0.0)
+    assert told(it.tick(LAST)).members == (0,)
+    assert [type(message) for _, message in it.handle(Bye(2, 5, 0, 5), LAST)] == [Free]
+    assert it.over
 
 
 def test_resumed_from_a_checkpoint_that_only_one_has_the_others_copy_it() -> None:

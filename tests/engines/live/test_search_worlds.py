@@ -49,6 +49,22 @@ SOUND = {
     "another controller, and somebody is late": Bounds(
         workers=3, total=1, troubles=may(restarts=1), policy=FASTEST
     ),
+    "another controller at the end": Bounds(workers=2, total=1, troubles=may(restarts=1), to_the_end=True),
+    "another controller at the end, and somebody is late": Bounds(
+        workers=2, troubles=may(restarts=1), policy=FASTEST, to_the_end=True
+    ),
+    "a third controller at the end": Bounds(
+        workers=2, total=1, troubles=may(restarts=2), policy=FASTEST, to_the_end=True
+    ),
+    "a death, a return and another controller at the end": Bounds(
+        workers=2,
+        total=1,
+        epochs=4,
+        troubles=may(restarts=1, deaths=1, returns=1),
+        policy=FASTEST,
+        to_the_end=True,
+    ),
+    "a death at the end": Bounds(workers=3, total=1, troubles=may(deaths=1), policy=FASTEST, to_the_end=True),
 }
 FOUND_AS = {
     Bug.NAIVE_REPEAT: {"redone"},
@@ -92,11 +108,8 @@ OPEN = {
     "gave up: who alone was in the last epoch dies; the other, cut off before, has an older state": Bounds(
         workers=2, total=1, troubles=may(cuts=1, deaths=1)
     ),
-    "stuck: who alone has the last version dies when it has left; its death is not noticed here": Bounds(
-        workers=2, total=1, troubles=may(deaths=1), to_the_end=True
-    ),
-    "stuck: the controller dies when it has said that the run is over; workers leave after a while": Bounds(
-        workers=2, total=1, troubles=may(restarts=1), to_the_end=True
+    "fork: who alone has the last version has left; it is cut off, and the others make that version anew": Bounds(
+        workers=2, total=1, troubles=may(cuts=1), policy=FASTEST, to_the_end=True
     ),
 }
 

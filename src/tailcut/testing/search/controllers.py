@@ -45,6 +45,7 @@ class Facts:
         term, epoch: of it; the epoch is 0 during the roll call.
         changing: whether an epoch is over and the next has not begun.
         there, lost, joining, reducing: which workers, as the controller sees it.
+        serving: who has left, and is not free to end yet.
         oldest: version that all who are there are known to have.
         wakes: whether it waits for time to pass.
         ended: whether the run has come to its end, and the workers were told to leave.
@@ -63,6 +64,7 @@ class Facts:
     lost: frozenset[int]
     joining: frozenset[int]
     reducing: tuple[int, ...]
+    serving: frozenset[int]
     oldest: int
     wakes: bool
     ended: bool
@@ -168,6 +170,7 @@ def _facts(hub: Hub) -> Facts:
         lost=frozenset(places.lost),
         joining=frozenset(places.joining),
         reducing=tuple(places.reducing),
+        serving=frozenset(worker for worker in places.left if not places[worker].free),
         oldest=places.oldest,
         wakes=hub.wake_at is not None,
         ended=hub._orders.ended,

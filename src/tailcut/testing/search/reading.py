@@ -23,8 +23,7 @@ def reads(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
     """It reads the next message."""
     message, me = me.inbox[0], me._replace(inbox=me.inbox[1:])
     if me.phase is Phase.DONE:
-        is_free = isinstance(message, Free | Refused)
-        return Worker(Phase.ENDED, me.process, log=me.log, outbox=me.outbox) if is_free else me
+        return _hears_after_leaving(me, number, message, logs)
     if isinstance(message, Refused):
         return gone(me)
     if me.phase is Phase.GREETS:
@@ -51,6 +50,14 @@ def reads(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
             raise BrokenRuleError("nonsense", f"Worker {number} is told Free, but has not left.")
         case _:
             return me
+
+
+def _hears_after_leaving(me: Worker, number: int, message: FromController, logs: Logs) -> Worker:
+    """It has ended when nobody needs it; in an epoch that takes it for a member it leaves once more."""
+    if isinstance(message, New):
+        return leaves(me._replace(new=message), number, logs)
+    is_free = isinstance(message, Free | Refused)
+    return Worker(Phase.ENDED, me.process, log=me.log, outbox=me.outbox) if is_free else me
 
 
 def _hears_while_greeting(

@@ -41,7 +41,7 @@ def possible(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: 
     for number, worker in enumerate(scene.workers):
         if worker.outbox and not facts.over:
             found.append(Step("hear", number))
-        elif worker.phase in OVER and number in facts.there and not facts.over:
+        elif worker.phase in OVER and (number in facts.there or number in facts.serving) and not facts.over:
             found.append(Step("notice", number))
         if worker.phase not in OVER:
             found += _by_itself(scene, facts, number, bug, logs)
@@ -54,15 +54,10 @@ def possible(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: 
 def _deserted(scene: Scene, facts: Facts, bug: Bug | None, logs: Logs) -> list[Step]:
     """All workers are lost to the controller. Those who are still there go on until another takes its place."""
     alive = [number for number, worker in enumerate(scene.workers) if worker.phase not in OVER]
-    if not alive or _anybody_left(scene):
+    if not alive:
         return []
     steps = [step for number in alive for step in _by_itself(scene, facts, number, bug, logs)]
     return [*(step for step in steps if step.what != "hang up"), Step("take over")]
-
-
-def _anybody_left(scene: Scene) -> bool:
-    """Who has left in order is known to no other controller: what then becomes of it is not modelled."""
-    return any(worker.phase in (Phase.DONE, Phase.ENDED) for worker in scene.workers)
 
 
 def _by_itself(scene: Scene, facts: Facts, number: int, bug: Bug | None, logs: Logs) -> Iterator[Step]:
@@ -148,7 +143,7 @@ def _time(scene: Scene, facts: Facts, bounds: Bounds) -> Iterator[Step]:
     if not facts.wakes or facts.over:
         return
     awaited = facts.reducing if facts.epoch and not facts.asking else _unheard(scene, facts)
-    well = [number for number in awaited if scene.workers[number].phase not in (*OVER, Phase.DONE)]
+    well = [number for number in awaited if _may_speak(scene.workers[number])]
     if not well:
         if facts.epoch == 0 or facts.asking or facts.reducing:
             yield Step("tick")
@@ -156,6 +151,13 @@ def _time(scene: Scene, facts: Facts, bounds: Bounds) -> Iterator[Step]:
         left, many = scene.shared.left, len(well)
         if scene.shared.begun <= bounds.epochs and min(left.silences, left.altogether) >= many:
             yield Step("silence", number=many)
+
+
+def _may_speak(worker: Worker) -> bool:
+    """Who has left says something only to a controller that does not know of it."""
+    if worker.phase is Phase.DONE:
+        return worker.renewed or bool(worker.outbox)
+    return worker.phase not in OVER
 
 
 def _unheard(scene: Scene, facts: Facts) -> list[int]:
@@ -177,5 +179,5 @@ def _trouble(scene: Scene, facts: Facts) -> Iterator[Step]:
             assert worker.inside is not None
             if not scene.is_hopeless(number, worker.inside):
                 yield Step("stall", number)
-    if left.altogether and left.restarts and facts.epoch and not _anybody_left(scene):
+    if left.altogether and left.restarts and facts.epoch:
         yield Step("restart")

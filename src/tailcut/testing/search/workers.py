@@ -91,7 +91,7 @@ class Worker(NamedTuple):
 
 
 OVER = (Phase.ENDED, Phase.GONE)
-IN_STEP = (Phase.WAITS, Phase.PULLS, Phase.LEAVES, Phase.COPIES, Phase.GREETS)
+IN_STEP = (Phase.WAITS, Phase.PULLS, Phase.LEAVES, Phase.COPIES, Phase.GREETS, Phase.DONE)
 """Where a worker looks at what came."""
 
 
@@ -126,8 +126,9 @@ def gone(me: Worker, kept: int | None = None) -> Worker:
 
 
 def greets(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
-    """It says Hello, for the first time or again, with what it has."""
-    me = me._replace(phase=Phase.GREETS, goal=NOWHERE, inside=None, renewed=False)
+    """It says Hello, for the first time or again, with what it has; who has left, so that it is known of."""
+    phase = Phase.DONE if me.phase is Phase.DONE else Phase.GREETS
+    me = me._replace(phase=phase, goal=NOWHERE, inside=None, renewed=False)
     term, epoch = me.stands
     where, version = address(number, me.process), logs.length(me.log)
     hello = Hello(

@@ -47,6 +47,11 @@ class Course:
         """Whether too few are left, and nobody was told so."""
         return len(self._places.there) < self._min and not self._orders.ended
 
+    @property
+    def is_last(self) -> bool:
+        """Whether the newest version is the one at which the run ends."""
+        return self._total is not None and self.version >= self._total
+
     def begin(self, base: int, now: Seconds) -> Answers:
         """An epoch begins, of those who are there, at a version that one of them has."""
         self.version = base
@@ -89,6 +94,7 @@ class Course:
     def end(self) -> Answers:
         """The run is over; those who are there are told."""
         self._orders.ended = True
+        self._places.send_to(self.version)
         over = Over(self._orders.term, self._orders.epoch, self.version)
         return [(worker, over) for worker in self._places.there]
 
@@ -100,7 +106,7 @@ class Course:
 
     def _go_on(self, now: Seconds, scatter: Scatter | None = None) -> Answers:
         """Parameters are out."""
-        if self._total is not None and self.version >= self._total:
+        if self.is_last:
             return self.end()
         measured = self._orders.scale.measured(scatter)
         return self._orders.tell(events.Applied(now, self.version, measured))

@@ -88,6 +88,9 @@ class Epochs:
             return [*answers, *self._course.leave_nobody()]
         if found.base == NOTHING:
             return [*answers, *self._without_state(now)]
+        if self._course.is_last and found.base < self._course.version <= self._places.best:
+            # Somebody who has left has the last version still, and gives it to the others.
+            return [*answers, *self._course.end()]
         if self._course.is_thin:
             self._course.version = found.base
             return [*answers, *self._course.end()]

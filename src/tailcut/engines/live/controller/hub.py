@@ -90,7 +90,7 @@ class Hub:
         self.ignored = 0
         self.why: str | None = None
         self.places = Places()
-        self._roll = RollCall(workers, term)
+        self._roll = RollCall(workers, term, total)
         self._orders = Orders(rounds, self.places, Scale(rate or Fixed(), workers), term)
         self._course = Course(self._orders, self.places, total, min_workers)
         self._records, self._settled = records, settled

@@ -188,6 +188,13 @@ class Places:
             if place.doing in (Doing.COMPUTES, Doing.REDUCES) and place.version == version:
                 place.cut = now
 
+    def send_to(self, version: int) -> None:
+        """Everybody is told to have this version: who is not known to may have it from now on, and must be asked."""
+        for worker in self._there:
+            place = self._all[worker]
+            if NOTHING < place.has < version and place.doing is not Doing.REDUCES:
+                place.now_does(Doing.COMPUTES, version)
+
     def release(self, everybody: bool = False) -> list[WorkerId]:
         """Who has left, was not told so yet, and holds nothing that somebody who is there might still lack."""
         if len(self._there) == len(self._all):

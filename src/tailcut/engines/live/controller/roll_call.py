@@ -16,6 +16,9 @@ from tailcut.types import Seconds, WorkerId
 GRACE: Seconds = 1.0
 """After the first Hello of one who was in the run before, until it goes on without who has said none."""
 
+LAST: Seconds = 30.0
+"""The same where somebody has the last version: there is no hurry any more, and who is missing may lack it."""
+
 NUMBERS: Callable[[Hello], str] = lambda hello: hello.alike.numbers  # noqa: E731
 MUST_AGREE: dict[str, Callable[[Hello], str]] = {
     "the torch version": lambda hello: hello.alike.torch,
@@ -35,10 +38,11 @@ class RollCall:
     Args:
         workers: how many there will be.
         term: of the controller.
+        total: version at which the run ends; None for none.
     """
 
-    def __init__(self, workers: int, term: int) -> None:
-        self._workers, self._term = workers, term
+    def __init__(self, workers: int, term: int, total: int | None = None) -> None:
+        self._workers, self._term, self._total = workers, term, total
         self._hellos: dict[WorkerId, Hello] = {}
         self._came: dict[WorkerId, Seconds] = {}
 
@@ -56,8 +60,12 @@ class RollCall:
 
         Not before one has come who was in the run: the others would take what a newcomer begins with for the newest.
         """
-        were_in = [came for worker, came in self._came.items() if self._hellos[worker].epoch > 0]
-        return None if not were_in or self._term == 1 else min(were_in) + GRACE
+        were_in = [worker for worker, hello in self._hellos.items() if hello.epoch > 0]
+        if not were_in or self._term == 1:
+            return None
+        newest = max(self._hellos[worker].version for worker in were_in)
+        grace = GRACE if self._total is None or newest < self._total else LAST
+        return min(self._came[worker] for worker in were_in) + grace
 
     @property
     def missing(self) -> list[WorkerId]:

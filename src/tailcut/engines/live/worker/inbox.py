@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeAlias, final
 
-from tailcut.engines.live.messages import Free, FromController, Refused
+from tailcut.engines.live.messages import Free, FromController, New, Refused
 from tailcut.engines.live.worker.link import Link
 from tailcut.errors import TailcutError
 from tailcut.types import Seconds
@@ -79,19 +79,26 @@ class Inbox:
             "See why it has ended, or raise max_wait."
         )
 
-    def until_free(self, patience: Seconds) -> bool:
+    def until_free(self, patience: Seconds, attend: Callable[[New | Renewed], None] | None = None) -> bool:
         """Wait until nobody needs anything of this worker: whoever has left does not mind what else is said.
 
         Whether that was said; otherwise the run has failed, or there is no controller any more.
 
         Args:
             patience: seconds to wait at most; infinite to wait as long as there is a controller.
+            attend: is told of another controller, or another epoch, that knows this worker as a member; None where
+                what it holds may have changed since it left, so that it can help nobody.
         """
         until = self._clock() + (0.0 if self._broken else patience)
         while (left := until - self._clock()) > 0:
             message = self._unread.popleft() if self._unread else self._link.next(min(LOOK_UP, left))
+            if message is None and self._link.take_renewal():
+                message = RENEWED
             if isinstance(message, Free | Refused):
                 return isinstance(message, Free)
+            if attend is not None and isinstance(message, New | Renewed):
+                attend(message)
+                until = self._clock() + patience
             if message is None and not self._link.is_connected:
                 until = min(until, self._clock() + WITHOUT)
         return False

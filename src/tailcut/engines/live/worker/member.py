@@ -148,9 +148,14 @@ class Member:
         """Take part no longer. Others are not kept waiting, but may still pull what this worker holds."""
         self._link.send(Bye(*self._membership.here))
 
-    def until_free(self, patience: Seconds) -> None:
-        """After leaving: wait until nobody needs anything of this worker, or there is no controller any more."""
-        if self._inbox.until_free(patience):
+    def until_free(self, patience: Seconds, as_it_left: bool) -> None:
+        """After leaving: wait until nobody needs anything of this worker, or there is no controller any more.
+
+        Args:
+            patience: seconds to wait at most.
+            as_it_left: whether nothing has changed here since: then others can still have all of it.
+        """
+        if self._inbox.until_free(patience, self._membership.attend if as_it_left else None):
             # Only who holds nothing that somebody lacks is told so.
             self._keeping.confirmed(self.version)
 

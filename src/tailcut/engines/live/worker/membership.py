@@ -9,7 +9,7 @@ import msgspec
 
 from tailcut.engines.live.data.group import Group, let_go
 from tailcut.engines.live.data.pulling import Puller
-from tailcut.engines.live.messages import Again, Applied, Close, Go, Hello, Limit, New, Over, State, Stop
+from tailcut.engines.live.messages import Again, Applied, Bye, Close, Go, Hello, Limit, New, Over, State, Stop
 from tailcut.engines.live.points import at
 from tailcut.engines.live.worker.inbox import Inbox, Renewed, RunError
 from tailcut.engines.live.worker.joining import Own, copy_state, state_to_offer
@@ -121,14 +121,24 @@ class Membership:
         self._addresses = dict(zip(new.members, new.addresses, strict=True))
         place = new.members.index(self.worker)
         self.group = self._mesh(new.term, new.epoch, place, len(new.members))
-        offers = bool(new.joiners) and new.holder == self.worker
-        self._offer(new.base, state_to_offer(self._own) if offers else None)
-        if offers:
-            at("offering", new.base)
+        self._offer_state()
         if self.worker in new.joiners:
             return self._copied()
         self.settle()
         return True
+
+    def attend(self, news: New | Renewed) -> None:
+        """After leaving: whoever decides now learns where this worker stands, and that it takes part no longer.
+
+        A controller that has taken another one's place knows nothing of those who have left. Without their word it
+        would go on from what the others have, and make the last versions anew.
+        """
+        if isinstance(news, Renewed):
+            self._say_hello()
+            return
+        self.new = news
+        self._offer_state()
+        self._link.send(Bye(*self.here))
 
     def settle(self) -> None:
         """This worker may have come to where its epoch begins."""
@@ -153,6 +163,14 @@ class Membership:
     def are_of_one_machine(self, workers: Iterable[WorkerId]) -> bool:
         """Whether all these have the same host in their addresses, which all members know."""
         return len({self._addresses[worker].rpartition(":")[0] for worker in workers}) == 1
+
+    def _offer_state(self) -> None:
+        """To those who join this epoch, where they are to copy it from this worker."""
+        new = self.new
+        offers = bool(new.joiners) and new.holder == self.worker
+        self._offer(new.base, state_to_offer(self._own) if offers else None)
+        if offers:
+            at("offering", new.base)
 
     def _say_hello(self) -> None:
         version, chain = self._own.replica.version, self._own.log.chain

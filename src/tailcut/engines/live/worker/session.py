@@ -94,7 +94,7 @@ class Session:
         self._flat.restore()
         self.member.leave()
         if over:
-            self.member.until_free(math.inf)
+            self.member.until_free(math.inf, as_it_left=True)
             self._dismantle()
 
     def _at_exit(self) -> None:
@@ -103,7 +103,8 @@ class Session:
             self.left = True
             self.member.leave()
         # After an error whoever started this process shall soon know of it.
-        self.member.until_free(math.inf if error is None else min(PATIENCE, self._ask.max_wait))
+        patience = math.inf if error is None else min(PATIENCE, self._ask.max_wait)
+        self.member.until_free(patience, as_it_left=False)
         self._dismantle(at_once=error is not None)
 
     def _dismantle(self, at_once: bool = False) -> None:
