@@ -78,7 +78,7 @@ class Member:
     ) -> None:
         self.worker, self.over = hello.worker, False
         self._link, self._replica, self._flat = parts.link, parts.replica, parts.flat
-        self._keeping, self._clock = parts.keeping, clock
+        self._log, self._keeping, self._clock = parts.log, parts.keeping, clock
         self._inbox = Inbox(parts.link, max_wait, clock)
         own = Own(parts.replica, parts.flat, parts.log)
         self._membership = Membership(
@@ -132,7 +132,7 @@ class Member:
         """
         began = self._clock()
         if self.over:
-            return self._told(self.version, 0.0, 0.0, accepted=False)
+            return self._told(self._stand, 0.0)
         self._flat.pack(max(samples, 1), share)
         whole = finite and samples > 0 and self._flat.finite()
         self._brought = (samples, share, began - self._since, whole)
@@ -168,8 +168,13 @@ class Member:
 
     # -- what the controller says -------------------------------------------------------------------------------
 
+    @property
+    def _stand(self) -> tuple[int, int]:
+        """Updates that the parameters have, and how many of them this worker's gradients are in."""
+        return self.version, self._log.positions.of(self.worker)
+
     def _outcome(self, began: Seconds) -> Outcome:
-        before = self.version
+        before = self._stand
         while True:
             message = self._inbox.next()
             waited = self._clock() - began
@@ -177,7 +182,7 @@ class Member:
                 self._keeping.confirmed(message.needed)
             if isinstance(message, Close) and self._is_mine(message):
                 if self._take_part(message):
-                    return self._told(before, waited, 0.0, accepted=True)
+                    return self._told(before, waited)
                 continue
             if isinstance(message, Stop):
                 self._membership.stopped()
@@ -187,8 +192,7 @@ class Member:
             if isinstance(message, New):
                 if self._goes_on(message):
                     continue
-                in_it = self.version > before and self.worker in self._updating.last
-                return self._told(before, waited, 0.0, accepted=in_it)
+                return self._told(before, waited)
             self._note(message)
             if isinstance(message, Go | Over):
                 self._catch_up(message.version)
@@ -198,7 +202,7 @@ class Member:
                 if isinstance(message, Go) and self.may_stop:
                     continue
                 late = message.late if isinstance(message, Go) else 0.0
-                return self._told(before, waited, late, accepted=False)
+                return self._told(before, waited, late)
 
     def _is_given_up(self, message: News) -> bool:
         """Whether the others have gone on without this worker, or the controller may not know of it any more."""
@@ -235,7 +239,7 @@ class Member:
         self._closed, self._limit, self.over = {}, None, False
         if self.worker in new.joiners:
             # What it has is of no use any more: it gets the state of the others.
-            self._brought = None
+            self._brought, self._updating.last = None, ()
             self._keeping.forget()
         if not self._membership.enter(new):
             return True
@@ -267,13 +271,16 @@ class Member:
         if self.version > before:
             self._brought = None
 
-    def _told(self, before: int, waited: Seconds, late: Seconds, accepted: bool) -> Outcome:
+    def _told(self, before: tuple[int, int], waited: Seconds, late: Seconds = 0.0) -> Outcome:
+        (old, used_before), (version, used) = before, self._stand
         # Who was given up may have made updates that nobody else has, and is before them again.
-        applied = max(0, self.version - before)
+        applied = max(0, version - old)
         if not applied:
             # Nothing came of this worker's pass, so its batch statistics must not either.
             self._flat.restore()
         self._closed = {version: close for version, close in self._closed.items() if version >= self.version}
         self._since = self._clock()
         members = self._updating.last if applied else ()
-        return Outcome(self.version, accepted, members, waited, late, applied, self.over)
+        # By what all know of it: others may have made the update that it was in, and some after that.
+        accepted = used > used_before
+        return Outcome(version, accepted, members, waited, late, applied, self.over)

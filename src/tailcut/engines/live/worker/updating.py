@@ -36,7 +36,7 @@ class Updating:
         membership: in the epoch that is.
         max_wait: seconds for an update to come.
         total: version at which the run ends; None for none.
-        last: who is in the last update.
+        last: who is in the last update; empty where a state was copied since.
     """
 
     replica: Replica
