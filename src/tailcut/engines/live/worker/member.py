@@ -189,15 +189,14 @@ class Member:
                 continue
             if self._is_given_up(message):
                 message = self._membership.answer()
+            elif isinstance(message, Go | Over) and not self._catch_up(message.version):
+                message = self._membership.answer(is_behind=True)
             if isinstance(message, New):
                 if self._goes_on(message):
                     continue
                 return self._told(before, waited)
             self._note(message)
-            if isinstance(message, Go | Over):
-                self._catch_up(message.version)
-                if self.version < message.version:
-                    continue
+            if isinstance(message, Go | Over) and self.version >= message.version:
                 # It may have taken so long that the next round is closed too.
                 if isinstance(message, Go) and self.may_stop:
                     continue
@@ -245,7 +244,8 @@ class Member:
             return True
         if is_other:
             self._ask_to_meet()
-        self._catch_up(new.base)
+        if not self._catch_up(new.base):
+            return self._goes_on(self._membership.answer(is_behind=True))
         if self.version < new.base:
             # It is over already.
             return True
@@ -264,12 +264,13 @@ class Member:
         at("reported", self.version)
         return True
 
-    def _catch_up(self, version: int) -> None:
-        """Apply what was made without this worker."""
+    def _catch_up(self, version: int) -> bool:
+        """Apply what was made without this worker; False where that is kept no longer."""
         before = self.version
-        self._updating.catch_up(version, self._closed.get(version - 1))
+        is_kept = self._updating.catch_up(version, self._closed.get(version - 1))
         if self.version > before:
             self._brought = None
+        return is_kept
 
     def _told(self, before: tuple[int, int], waited: Seconds, late: Seconds = 0.0) -> Outcome:
         (old, used_before), (version, used) = before, self._stand

@@ -55,6 +55,7 @@ class Membership:
         self.new = New(hello.term, hello.epoch, (), (), hello.version, hello.worker)
         # Term and epoch of the last one whose beginning this worker had: what its log is worth to a new controller.
         self._stands = (hello.term, hello.epoch)
+        self._is_behind = False
 
     @property
     def here(self) -> tuple[int, int, int, int]:
@@ -82,11 +83,15 @@ class Membership:
         while not self.enter(new):
             new = self._next()
 
-    def answer(self) -> New:
+    def answer(self, is_behind: bool = False) -> New:
         """Say Hello, for the first time or again, and wait for the next epoch.
 
         That is a promise: nothing of the epochs before completes at this worker any more, whatever still comes of them.
+
+        Args:
+            is_behind: whether this worker lacks updates that nobody keeps any more: it joins, as if it had nothing.
         """
+        self._is_behind = is_behind
         self._break_off()
         self._say_hello()
         return self._next()
@@ -158,7 +163,7 @@ class Membership:
         version, chain = self._own.replica.version, self._own.log.chain
         term, epoch = self._stands
         told = {"term": term, "epoch": epoch, "version": version, "chain": chain}
-        self._link.send(msgspec.structs.replace(self._hello, **told))
+        self._link.send(msgspec.structs.replace(self._hello, **told, is_behind=self._is_behind))
 
     def _break_off(self) -> None:
         """Whoever else is in a reduction learns of this when the group is gone. The gradient is as it was."""

@@ -56,7 +56,8 @@ class Optimizer(torch.optim.Optimizer):
     Attributes:
         inner: the wrapped optimiser.
         outcome: of the last `step()`; None before the first.
-        log_bytes: memory for updates that somebody still has to catch up on. One that is further behind cannot.
+        log_bytes: memory for updates that somebody still has to catch up on. One that is further behind copies the
+            whole state of another.
     """
 
     # GradScaler then calls `step()` after an overflow too, so that this worker arrives and nobody waits for it.
