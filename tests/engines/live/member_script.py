@@ -21,8 +21,9 @@ from tailcut.engines.live.data.updates import Update
 from tailcut.engines.live.messages import Close, FromController, FromWorker, Hello, New
 from tailcut.engines.live.worker.joining import Own, state_to_offer
 from tailcut.engines.live.worker.keeping import Keeping
-from tailcut.engines.live.worker.member import Member, Parts
+from tailcut.engines.live.worker.member import Member
 from tailcut.engines.live.worker.outcome import Outcome
+from tailcut.engines.live.worker.parts import Parts
 from tailcut.engines.live.worker.replica import Replica
 
 ME, OTHER = 1, 0

@@ -5,13 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
 
-from tailcut.engines.live.data.buffer import FlatBuffer
 from tailcut.engines.live.data.group import Group
-from tailcut.engines.live.data.log import UpdateLog
-from tailcut.engines.live.data.pulling import Puller
 from tailcut.engines.live.messages import (
     Again,
     Arrived,
@@ -28,27 +23,11 @@ from tailcut.engines.live.messages import (
 from tailcut.engines.live.points import at
 from tailcut.engines.live.worker.inbox import Inbox, News, Renewed
 from tailcut.engines.live.worker.joining import Own
-from tailcut.engines.live.worker.keeping import Keeping
-from tailcut.engines.live.worker.link import Link
 from tailcut.engines.live.worker.membership import Membership
 from tailcut.engines.live.worker.outcome import Outcome
-from tailcut.engines.live.worker.replica import Replica
+from tailcut.engines.live.worker.parts import Parts
 from tailcut.engines.live.worker.updating import Updating
 from tailcut.types import Seconds
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a member is made of."""
-
-    link: Link
-    replica: Replica
-    flat: FlatBuffer
-    log: UpdateLog
-    puller: Puller
-    keeping: Keeping
-    offer: Callable[[int, list[bytes | memoryview] | None], None] = lambda version, frames: None
 
 
 class Member:
@@ -90,6 +69,7 @@ class Member:
         self._limit: Limit | None = None
         # What this worker waits in step() with; None where it has nothing that could be used.
         self._brought: tuple[int, float, Seconds, bool] | None = None
+        self._is_rejected = False
         self._meets: set[int] = set()
         self._membership.join()
         self._since = clock()
@@ -130,18 +110,18 @@ class Member:
             share: of the mini-batch that these are.
             finite: False where they overflowed.
         """
-        began = self._clock()
+        began, self._is_rejected = self._clock(), False
         if self.over:
             return self._told(self._stand, 0.0)
         self._flat.pack(max(samples, 1), share)
         whole = finite and samples > 0 and self._flat.finite()
-        self._brought = (samples, share, began - self._since, whole)
+        self._brought, self._is_rejected = (samples, share, began - self._since, whole), not whole
         self._hand_in()
         return self._outcome(began)
 
     def skip(self) -> Outcome:
         """Come without a gradient: this worker was told to drop what it computed."""
-        self._brought = None
+        self._brought, self._is_rejected = None, False
         return self._outcome(self._clock())
 
     def leave(self) -> None:
@@ -284,4 +264,4 @@ class Member:
         members = self._updating.last if applied else ()
         # By what all know of it: others may have made the update that it was in, and some after that.
         accepted = used > used_before
-        return Outcome(version, accepted, members, waited, late, applied, self.over)
+        return Outcome(version, accepted, members, waited, late, applied, self.over, self._is_rejected)

@@ -21,6 +21,7 @@ class Outcome:
             where it was in time, and where it stopped early: what the others were saved then, nobody knows.
         applied: updates applied, this one and those that were missed; also those that are in a copied state.
         over: whether the run has ended.
+        rejected: whether this worker's gradient was of no use to anybody: not finite, or of no samples.
     """
 
     version: int
@@ -30,6 +31,7 @@ class Outcome:
     saved: Seconds
     applied: int
     over: bool
+    rejected: bool = False
 
     @property
     def replayed(self) -> int:
