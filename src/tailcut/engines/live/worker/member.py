@@ -160,6 +160,7 @@ class Member:
             waited = self._clock() - began
             if isinstance(message, Close):
                 self._keeping.confirmed(message.needed)
+                self._membership.confirmed(message)
             if isinstance(message, Close) and self._is_mine(message):
                 if self._take_part(message):
                     return self._told(before, waited)

@@ -55,7 +55,7 @@ class Membership:
         self.new = New(hello.term, hello.epoch, (), (), hello.version, hello.worker)
         # Term and epoch of the last one whose beginning this worker had: what its log is worth to a new controller.
         self._stands = (hello.term, hello.epoch)
-        self._is_behind = False
+        self._is_behind = self._offers = False
 
     @property
     def here(self) -> tuple[int, int, int, int]:
@@ -126,9 +126,9 @@ class Membership:
         self._addresses = dict(zip(new.members, new.addresses, strict=True))
         place = new.members.index(self.worker)
         self.group = self._mesh(new.term, new.epoch, place, len(new.members))
-        offers = bool(new.joiners) and new.holder == self.worker
-        self._offer(new.base, state_to_offer(self._own) if offers else None)
-        if offers:
+        self._offers = bool(new.joiners) and new.holder == self.worker
+        self._offer(new.base, state_to_offer(self._own) if self._offers else None)
+        if self._offers:
             at("offering", new.base)
         if self.worker in new.joiners:
             return self._copied()
@@ -139,6 +139,17 @@ class Membership:
         """This worker may have come to where its epoch begins."""
         if self._own.replica.version >= self.new.base:
             self._stands = (self.new.term, self.new.epoch)
+
+    def confirmed(self, close: Close) -> None:
+        """Where everybody has come to where the epoch begins, who joined has its copy: no state is offered any more.
+
+        It takes as much memory as net and optimiser. Who needs another one begins another epoch.
+        """
+        new = self.new
+        is_had = (close.term, close.epoch) == (new.term, new.epoch) and close.needed >= new.base
+        if self._offers and is_had:
+            self._offers = False
+            self._offer(new.base, None)
 
     def stopped(self) -> None:
         """Answer that nothing of this epoch completes any more here."""
