@@ -15,7 +15,7 @@ import zmq
 from test_data_updates import history, made
 
 from tailcut.engines.live.data.log import UpdateLog
-from tailcut.engines.live.data.pulling import Puller, PullError, Wanted
+from tailcut.engines.live.data.pulling import Puller, PullError, TooOldError, Wanted
 from tailcut.engines.live.data.serving import UpdateServer
 from tailcut.engines.live.data.updates import START, Update
 from tailcut.engines.live.messages import NotYet, Pull
@@ -147,9 +147,17 @@ def test_the_server_says_what_it_has() -> None:
 def test_what_is_no_longer_kept_is_an_error_at_once() -> None:
     with UpdateServer(filled(history(9), most_versions=3)) as server, puller() as client:
         begun = monotonic()
-        with pytest.raises(PullError, match=r"updates of versions 2 to 8 .*worker 1 has 6 to 8.*checkpoint"):
+        with pytest.raises(TooOldError, match=r"updates of versions 2 to 8 .*worker 1 has 6 to 8.*log_bytes"):
             list(client.pull(wanted(2, 9), {1: server.address}, timeout=30.0))
         assert monotonic() - begun < 5.0
+
+
+def test_it_is_not_too_old_as_long_as_somebody_may_keep_it() -> None:
+    """One has dropped it; the other does not answer for now."""
+    with UpdateServer(filled(history(9), most_versions=3)) as server, puller() as client:
+        with pytest.raises(PullError, match="worker 2 cannot be reached") as found:
+            list(client.pull(wanted(2, 9), {1: server.address, 2: free_address()}, timeout=0.3))
+        assert not isinstance(found.value, TooOldError)
 
 
 def test_holders_are_asked_in_turn() -> None:

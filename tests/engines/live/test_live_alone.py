@@ -41,3 +41,28 @@ def test_hooks_of_a_step_are_called_before_and_after_it() -> None:
             net(torch.ones(4, 2)).sum().backward()
             assert opt.step().accepted
     assert seen == [("before", 0), ("inner", 0), ("after", 1), ("before", 1), ("inner", 1), ("after", 2)]
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_batch_whose_gradient_is_not_finite_is_passed_over_and_not_taken_again(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    net = nn.Linear(2, 1)
+    batches = [torch.full((4, 2), number) for number in (1.0, torch.nan, 2.0, torch.inf, 3.0)]
+    seen: list[tuple[float, bool, bool]] = []
+    inner = torch.optim.SGD(net.parameters(), lr=0.1)
+    opt = tailcut.Optimizer(inner, net, policy="wait-all", total=3, max_wait=20.0)
+    for batch in opt.rounds(batches, retake=True):
+        opt.zero_grad()
+        net(batch).sum().backward()
+        outcome = opt.step()
+        seen.append((float(batch[0, 0]), outcome.accepted, outcome.rejected))
+    assert [(str(number), *rest) for number, *rest in seen] == [
+        ("1.0", True, False),
+        ("nan", False, True),
+        ("2.0", True, False),
+        ("inf", False, True),
+        ("3.0", True, False),
+    ]
+    assert opt.position == 3
+    assert capfd.readouterr().err.count("worker 0 was rejected, as not finite or of no samples") == 1

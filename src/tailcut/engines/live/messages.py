@@ -76,6 +76,7 @@ class Hello(Message, frozen=True):
         address: where others pull updates from it.
         version, chain: of its log, which it came to in `term` and `epoch`; 0 for the epoch of one that was in none yet.
         alike: what must be the same everywhere.
+        is_behind: whether it lacks updates that nobody keeps any more: it is to copy a state.
     """
 
     worker: int
@@ -87,6 +88,7 @@ class Hello(Message, frozen=True):
     version: int
     chain: bytes
     alike: Alike
+    is_behind: bool = False
 
 
 class Meet(Message, frozen=True):

@@ -93,6 +93,11 @@ class Entrance:
         Nothing of the epoch completes at it any more, as if it had said State. It may have left others in a reduction.
         """
         place, new = self._places[hello.worker], self._epochs.new
+        if self._orders.ended and hello.is_behind:
+            return self._refused(
+                f"Worker {hello.worker} has missed more updates than the others keep, and the run is over: nobody "
+                "gives it a copy of the state any more. Raise log_bytes at all workers."
+            )
         if place.doing is Doing.LEFT or self._orders.ended:
             return []
         if self._epochs.is_asking:
@@ -101,7 +106,8 @@ class Entrance:
         if hello.epoch == 0:
             return [(hello.worker, new)] if place.is_fresh and new is not None else []
         is_broken = place.doing is Doing.REDUCES
-        if (hello.term, hello.epoch) == (self._orders.term, self._orders.epoch):
+        is_here = (hello.term, hello.epoch) == (self._orders.term, self._orders.epoch)
+        if is_here and not hello.is_behind:
             why = untimely(hello, self._course.version)
             if why is not None:
                 return self._refused(why)

@@ -137,4 +137,6 @@ class Epochs:
         """Whether a worker was in the last epoch in which anything could be made."""
         hello, since = place.hello, max(self._since, self._orders.closed_in)
         is_possible = untimely(hello, self._course.version) is None
+        # Others that have left, with a newer net, are not outlived by an older one.
+        is_possible &= not hello.is_behind or self._places.best <= hello.version
         return hello.epoch > 0 and (hello.term, hello.epoch) >= since and is_possible

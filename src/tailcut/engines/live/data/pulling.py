@@ -13,14 +13,14 @@ import zmq
 
 from tailcut.engines.live.data.copying import MOST_STATE, copied
 from tailcut.engines.live.data.pool import Pool
-from tailcut.engines.live.data.search import Ahead, PullError, Search, Wanted
+from tailcut.engines.live.data.search import Ahead, PullError, Search, TooOldError, Wanted
 from tailcut.engines.live.data.updates import MOST_HEAD, Update, UpdateError, read
 from tailcut.engines.live.keys import SEALED, Key, secured_client
 from tailcut.engines.live.messages import Copy, NotYet, Pull
 from tailcut.engines.live.wire import BETWEEN_WORKERS, WireError, encode
 from tailcut.types import Seconds
 
-__all__ = ["PullError", "Puller", "Wanted"]
+__all__ = ["PullError", "Puller", "TooOldError", "Wanted"]
 
 REACH: Seconds = 0.5
 """To connect to a holder."""
@@ -70,6 +70,7 @@ class Puller:
 
         Raises:
             PullError: if no holder has one of them, or none answers in time.
+            TooOldError: if no holder keeps it any more.
         """
         chain, order = wanted.chain, dict(holders)
         self._early.clear()

@@ -16,6 +16,10 @@ class PullError(TailcutError):
     """No holder gave an update that is needed."""
 
 
+class TooOldError(PullError):
+    """Nobody keeps an update any more that is needed: only a copy of a whole state helps."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -55,6 +59,7 @@ class Search:
         holders: still worth asking.
         ahead: who has been asked already.
         said: what is wrong with each holder.
+        is_past: whether one of them has dropped the update, as too old.
     """
 
     asked: Pull
@@ -63,6 +68,7 @@ class Search:
     holders: dict[int, str]
     ahead: int | None
     said: dict[int, str] = field(default_factory=dict)
+    is_past: bool = False
 
     @property
     def left(self) -> Seconds:
@@ -87,6 +93,7 @@ class Search:
             self.said[worker] = has
             if self.asked.version < answer.oldest:
                 self.drop(worker, has)
+                self.is_past = True
         return None
 
     def error(self, versions: range) -> PullError:
@@ -94,6 +101,11 @@ class Search:
         said = "; ".join(f"worker {worker} {why}" for worker, why in self.said.items())
         first, last = self.asked.version, versions[-1]
         which = f"version {first}" if first == last else f"versions {first} to {last}"
+        if self.is_past and not self.holders:
+            return TooOldError(
+                f"The updates of {which} are kept no longer ({said}), so this worker copies the state of another. "
+                "Raise log_bytes at all workers, so that more updates are kept."
+            )
         return PullError(
             f"The updates of {which} cannot be had ({said or 'there is nobody to ask'}). "
             "Raise log_bytes at all workers, so that more updates are kept, or resume all from a checkpoint."

@@ -117,7 +117,8 @@ def _updates(notes: Sequence[Notes]) -> tuple[list[Seconds], list[int]]:
     """When each update was first there, and how many gradients are in it: its makers tell."""
     made: dict[int, Seconds] = {}
     counts: dict[int, int] = {}
-    for step in (step for one in notes for step in one.steps if step.accepted):
+    # Who has copied a state does not know who made it.
+    for step in (step for one in notes for step in one.steps if step.accepted and step.count):
         made[step.version] = min(step.seconds, made.get(step.version, step.seconds))
         counts[step.version] = step.count
     order = sorted(made)

@@ -5,13 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
 
-from tailcut.engines.live.data.buffer import FlatBuffer
 from tailcut.engines.live.data.group import Group
-from tailcut.engines.live.data.log import UpdateLog
-from tailcut.engines.live.data.pulling import Puller
 from tailcut.engines.live.messages import (
     Again,
     Arrived,
@@ -28,27 +23,11 @@ from tailcut.engines.live.messages import (
 from tailcut.engines.live.points import at
 from tailcut.engines.live.worker.inbox import Inbox, News, Renewed
 from tailcut.engines.live.worker.joining import Own
-from tailcut.engines.live.worker.keeping import Keeping
-from tailcut.engines.live.worker.link import Link
 from tailcut.engines.live.worker.membership import Membership
 from tailcut.engines.live.worker.outcome import Outcome
-from tailcut.engines.live.worker.replica import Replica
+from tailcut.engines.live.worker.parts import Parts
 from tailcut.engines.live.worker.updating import Updating
 from tailcut.types import Seconds
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a member is made of."""
-
-    link: Link
-    replica: Replica
-    flat: FlatBuffer
-    log: UpdateLog
-    puller: Puller
-    keeping: Keeping
-    offer: Callable[[int, list[bytes | memoryview] | None], None] = lambda version, frames: None
 
 
 class Member:
@@ -78,7 +57,7 @@ class Member:
     ) -> None:
         self.worker, self.over = hello.worker, False
         self._link, self._replica, self._flat = parts.link, parts.replica, parts.flat
-        self._keeping, self._clock = parts.keeping, clock
+        self._log, self._keeping, self._clock = parts.log, parts.keeping, clock
         self._inbox = Inbox(parts.link, max_wait, clock)
         own = Own(parts.replica, parts.flat, parts.log)
         self._membership = Membership(
@@ -90,6 +69,7 @@ class Member:
         self._limit: Limit | None = None
         # What this worker waits in step() with; None where it has nothing that could be used.
         self._brought: tuple[int, float, Seconds, bool] | None = None
+        self._is_rejected = False
         self._meets: set[int] = set()
         self._membership.join()
         self._since = clock()
@@ -130,18 +110,18 @@ class Member:
             share: of the mini-batch that these are.
             finite: False where they overflowed.
         """
-        began = self._clock()
+        began, self._is_rejected = self._clock(), False
         if self.over:
-            return self._told(self.version, 0.0, 0.0, accepted=False)
+            return self._told(self._stand, 0.0)
         self._flat.pack(max(samples, 1), share)
         whole = finite and samples > 0 and self._flat.finite()
-        self._brought = (samples, share, began - self._since, whole)
+        self._brought, self._is_rejected = (samples, share, began - self._since, whole), not whole
         self._hand_in()
         return self._outcome(began)
 
     def skip(self) -> Outcome:
         """Come without a gradient: this worker was told to drop what it computed."""
-        self._brought = None
+        self._brought, self._is_rejected = None, False
         return self._outcome(self._clock())
 
     def leave(self) -> None:
@@ -173,37 +153,41 @@ class Member:
 
     # -- what the controller says -------------------------------------------------------------------------------
 
+    @property
+    def _stand(self) -> tuple[int, int]:
+        """Updates that the parameters have, and how many of them this worker's gradients are in."""
+        return self.version, self._log.positions.of(self.worker)
+
     def _outcome(self, began: Seconds) -> Outcome:
-        before = self.version
+        before = self._stand
         while True:
             message = self._inbox.next()
             waited = self._clock() - began
             if isinstance(message, Close):
                 self._keeping.confirmed(message.needed)
+                self._membership.confirmed(message)
             if isinstance(message, Close) and self._is_mine(message):
                 if self._take_part(message):
-                    return self._told(before, waited, 0.0, accepted=True)
+                    return self._told(before, waited)
                 continue
             if isinstance(message, Stop):
                 self._membership.stopped()
                 continue
             if self._is_given_up(message):
                 message = self._membership.answer()
+            elif isinstance(message, Go | Over) and not self._catch_up(message.version):
+                message = self._membership.answer(is_behind=True)
             if isinstance(message, New):
                 if self._goes_on(message):
                     continue
-                in_it = self.version > before and self.worker in self._updating.last
-                return self._told(before, waited, 0.0, accepted=in_it)
+                return self._told(before, waited)
             self._note(message)
-            if isinstance(message, Go | Over):
-                self._catch_up(message.version)
-                if self.version < message.version:
-                    continue
+            if isinstance(message, Go | Over) and self.version >= message.version:
                 # It may have taken so long that the next round is closed too.
                 if isinstance(message, Go) and self.may_stop:
                     continue
                 late = message.late if isinstance(message, Go) else 0.0
-                return self._told(before, waited, late, accepted=False)
+                return self._told(before, waited, late)
 
     def _is_given_up(self, message: News) -> bool:
         """Whether the others have gone on without this worker, or the controller may not know of it any more."""
@@ -240,13 +224,14 @@ class Member:
         self._closed, self._limit, self.over = {}, None, False
         if self.worker in new.joiners:
             # What it has is of no use any more: it gets the state of the others.
-            self._brought = None
+            self._brought, self._updating.last = None, ()
             self._keeping.forget()
         if not self._membership.enter(new):
             return True
         if is_other:
             self._ask_to_meet()
-        self._catch_up(new.base)
+        if not self._catch_up(new.base):
+            return self._goes_on(self._membership.answer(is_behind=True))
         if self.version < new.base:
             # It is over already.
             return True
@@ -265,20 +250,24 @@ class Member:
         at("reported", self.version)
         return True
 
-    def _catch_up(self, version: int) -> None:
-        """Apply what was made without this worker."""
+    def _catch_up(self, version: int) -> bool:
+        """Apply what was made without this worker; False where that is kept no longer."""
         before = self.version
-        self._updating.catch_up(version, self._closed.get(version - 1))
+        is_kept = self._updating.catch_up(version, self._closed.get(version - 1))
         if self.version > before:
             self._brought = None
+        return is_kept
 
-    def _told(self, before: int, waited: Seconds, late: Seconds, accepted: bool) -> Outcome:
+    def _told(self, before: tuple[int, int], waited: Seconds, late: Seconds = 0.0) -> Outcome:
+        (old, used_before), (version, used) = before, self._stand
         # Who was given up may have made updates that nobody else has, and is before them again.
-        applied = max(0, self.version - before)
+        applied = max(0, version - old)
         if not applied:
             # Nothing came of this worker's pass, so its batch statistics must not either.
             self._flat.restore()
         self._closed = {version: close for version, close in self._closed.items() if version >= self.version}
         self._since = self._clock()
         members = self._updating.last if applied else ()
-        return Outcome(self.version, accepted, members, waited, late, applied, self.over)
+        # By what all know of it: others may have made the update that it was in, and some after that.
+        accepted = used > used_before
+        return Outcome(version, accepted, members, waited, late, applied, self.over, self._is_rejected)

@@ -55,6 +55,7 @@ class Membership:
         self.new = New(hello.term, hello.epoch, (), (), hello.version, hello.worker)
         # Term and epoch of the last one whose beginning this worker had: what its log is worth to a new controller.
         self._stands = (hello.term, hello.epoch)
+        self._is_behind = self._offers = False
 
     @property
     def here(self) -> tuple[int, int, int, int]:
@@ -82,11 +83,15 @@ class Membership:
         while not self.enter(new):
             new = self._next()
 
-    def answer(self) -> New:
+    def answer(self, is_behind: bool = False) -> New:
         """Say Hello, for the first time or again, and wait for the next epoch.
 
         That is a promise: nothing of the epochs before completes at this worker any more, whatever still comes of them.
+
+        Args:
+            is_behind: whether this worker lacks updates that nobody keeps any more: it joins, as if it had nothing.
         """
+        self._is_behind = is_behind
         self._break_off()
         self._say_hello()
         return self._next()
@@ -145,6 +150,17 @@ class Membership:
         if self._own.replica.version >= self.new.base:
             self._stands = (self.new.term, self.new.epoch)
 
+    def confirmed(self, close: Close) -> None:
+        """Where everybody has come to where the epoch begins, who joined has its copy: no state is offered any more.
+
+        It takes as much memory as net and optimiser. Who needs another one begins another epoch.
+        """
+        new = self.new
+        is_had = (close.term, close.epoch) == (new.term, new.epoch) and close.needed >= new.base
+        if self._offers and is_had:
+            self._offers = False
+            self._offer(new.base, None)
+
     def stopped(self) -> None:
         """Answer that nothing of this epoch completes any more here."""
         self._break_off()
@@ -167,16 +183,16 @@ class Membership:
     def _offer_state(self) -> None:
         """To those who join this epoch, where they are to copy it from this worker."""
         new = self.new
-        offers = bool(new.joiners) and new.holder == self.worker
-        self._offer(new.base, state_to_offer(self._own) if offers else None)
-        if offers:
+        self._offers = bool(new.joiners) and new.holder == self.worker
+        self._offer(new.base, state_to_offer(self._own) if self._offers else None)
+        if self._offers:
             at("offering", new.base)
 
     def _say_hello(self) -> None:
         version, chain = self._own.replica.version, self._own.log.chain
         term, epoch = self._stands
         told = {"term": term, "epoch": epoch, "version": version, "chain": chain}
-        self._link.send(msgspec.structs.replace(self._hello, **told))
+        self._link.send(msgspec.structs.replace(self._hello, **told, is_behind=self._is_behind))
 
     def _break_off(self) -> None:
         """Whoever else is in a reduction learns of this when the group is gone. The gradient is as it was."""

@@ -15,6 +15,7 @@ from tailcut.engines.live.checkpoints import retaking
 from tailcut.engines.live.worker.batches import Micro, samples_of, sizes_of
 from tailcut.engines.live.worker.checks import check_net, check_samples, check_settings
 from tailcut.engines.live.worker.inbox import RunError
+from tailcut.engines.live.worker.keeping import say
 from tailcut.engines.live.worker.outcome import Outcome
 from tailcut.engines.live.worker.replica import AfterUpdate, Replica, Scheduler
 from tailcut.engines.live.worker.session import Session
@@ -56,7 +57,8 @@ class Optimizer(torch.optim.Optimizer):
     Attributes:
         inner: the wrapped optimiser.
         outcome: of the last `step()`; None before the first.
-        log_bytes: memory for updates that somebody still has to catch up on. One that is further behind cannot.
+        log_bytes: memory for updates that somebody still has to catch up on. One that is further behind copies the
+            whole state of another.
     """
 
     # GradScaler then calls `step()` after an overflow too, so that this worker arrives and nobody waits for it.
@@ -90,7 +92,7 @@ class Optimizer(torch.optim.Optimizer):
         self.inner = optimiser
         self.outcome: Outcome | None = None
         self._samples, self._micro = 1, Micro()
-        self._total, self._met = total, set[int]()
+        self._total, self._met, self._has_passed_over = total, set[int](), False
         replica = Replica(module, optimiser, scheduler, clip_norm, after_update)
         folders = [None if each is None else fspath(each) for each in (journal, tensorboard, checkpoints)]
         ask = Start(policy, rate, late, total, max_wait, *folders)
@@ -165,7 +167,8 @@ class Optimizer(torch.optim.Optimizer):
         Args:
             loader: of batches.
             total: updates.
-            retake: a batch whose gradient was dropped comes again, so that no sample is passed over.
+            retake: a batch whose gradient was dropped comes again, so that no sample is passed over. One whose
+                gradient was rejected does not: it would be again.
         """
         try:
             while not self._ended(total):
@@ -244,8 +247,16 @@ class Optimizer(torch.optim.Optimizer):
         self.param_groups, self.state = self.inner.param_groups, self.inner.state
 
     def _was_dropped(self) -> bool:
-        """Whether nothing came of the last batch."""
-        return self.outcome is not None and not self.outcome.accepted and not self._member.over
+        """Whether nothing came of the last batch, but something may."""
+        if self.outcome is None or self.outcome.accepted or self._member.over:
+            return False
+        if self.outcome.rejected and not self._has_passed_over:
+            self._has_passed_over = True
+            say(
+                f"A gradient of worker {self.worker} was rejected, as not finite or of no samples. Its mini-batch is "
+                "passed over, and so are others like it, without another word."
+            )
+        return not self.outcome.rejected
 
     def _ended(self, total: int | None) -> bool:
         ends = [each for each in (total, self._total) if each is not None]

@@ -21,7 +21,8 @@ from tailcut.engines.live.worker.inbox import RunError
 from tailcut.engines.live.worker.joining import Own
 from tailcut.engines.live.worker.keeping import Keeping
 from tailcut.engines.live.worker.link import Link
-from tailcut.engines.live.worker.member import Member, Parts
+from tailcut.engines.live.worker.member import Member
+from tailcut.engines.live.worker.parts import Parts
 from tailcut.engines.live.worker.replica import Replica
 from tailcut.engines.live.worker.start import Start, started
 from tailcut.types import Seconds

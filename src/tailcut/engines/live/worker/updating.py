@@ -8,12 +8,12 @@ from typing import final
 
 from tailcut.engines.live.data.buffer import FlatBuffer
 from tailcut.engines.live.data.log import UpdateLog
-from tailcut.engines.live.data.pulling import Puller, Wanted
+from tailcut.engines.live.data.pulling import Puller, TooOldError, Wanted
 from tailcut.engines.live.data.reducing import ReduceError, reduce
 from tailcut.engines.live.data.updates import Update
 from tailcut.engines.live.messages import Applied, Close
 from tailcut.engines.live.points import at
-from tailcut.engines.live.worker.keeping import Keeping
+from tailcut.engines.live.worker.keeping import Keeping, say
 from tailcut.engines.live.worker.membership import Membership
 from tailcut.engines.live.worker.replica import Replica
 from tailcut.types import Seconds, WorkerId
@@ -36,7 +36,7 @@ class Updating:
         membership: in the epoch that is.
         max_wait: seconds for an update to come.
         total: version at which the run ends; None for none.
-        last: who is in the last update.
+        last: who is in the last update; empty where a state was copied since.
     """
 
     replica: Replica
@@ -81,22 +81,29 @@ class Updating:
         numbers = self.replica.digest() if compared else b""
         return Applied(*members.here, self.log.chain, numbers, scatter)
 
-    def catch_up(self, version: int, newest: Close | None) -> None:
+    def catch_up(self, version: int, newest: Close | None) -> bool:
         """Apply what was made without this worker, until that version or the end of the epoch.
+
+        False where the others do not keep all of it any more, which it says.
 
         Args:
             version: to come to.
             newest: the close of the round that made it, where that is known.
         """
         if version <= self.replica.version:
-            return
+            return True
         new = self.membership.new
         wanted = Wanted(range(self.replica.version, version), self.log.chain, new.term, new.epoch)
         # Whoever made the newest update has all before it too.
         holders = self.membership.holders(newest.accepted if newest else ())
         at("pulling", self.replica.version)
-        self._apply(self.puller.pull(wanted, holders, self.max_wait, lambda: self.membership.is_called))
+        try:
+            self._apply(self.puller.pull(wanted, holders, self.max_wait, lambda: self.membership.is_called))
+        except TooOldError as problem:
+            say(str(problem))
+            return False
         self.log.forget(newest.needed if newest else 0)
+        return True
 
     def _apply(self, updates: Iterable[Update]) -> None:
         for update in updates:
