@@ -21,7 +21,7 @@ from tailcut.forecast import NoForecast
 from tailcut.policies import bandit, empirical, stopping
 from tailcut.policy import Policy, PolicyState
 from tailcut.round import Rounds
-from tailcut.rules import Opening, Rule
+from tailcut.rules import Opening, Rule, WaitAll
 from tailcut.saved import load_state, save_state
 from tailcut.tensor_file import write_tensors
 from tailcut.types import Decision, FloatArray, Progress, RunTimes, Wait
@@ -187,6 +187,26 @@ def test_other_arrays_and_other_versions(tmp_path: Path) -> None:
     refused(path, "holds no tailcut-state, but 'tailcut-model'")
     save_file(arrays, path, {**words, "version": "7"})
     refused(path, "is of version '7' of this format, but this program reads version '1'")
+
+
+@pytest.mark.parametrize("length", [0x280, 0x380, 0x480, 0x580, 0x10280])
+def test_a_header_as_long_as_a_pickle_begins(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "state"
+    plain = Policy(NoForecast(), WaitAll())
+
+    def written(letters: int) -> int:
+        """The length of the header, which is padded to a multiple of eight."""
+        words = {
+            "format": "tailcut-state",
+            "version": "1",
+            "structure": "[null, null]",
+            "more": "a" * letters,
+        }
+        write_tensors(path, {}, words)
+        return int.from_bytes(path.read_bytes()[:8], "little")
+
+    assert written(length - written(0)) == length
+    assert load_state(path, plain).memory is None
 
 
 def test_files_of_an_older_form_have_no_checksum_and_are_refused(tmp_path: Path) -> None:

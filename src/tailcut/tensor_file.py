@@ -98,7 +98,8 @@ def _bytes(path: Path, make: str) -> bytes:
         raise InputError(
             f"{path} cannot be read: {_reason(problem)}; check the path, or {make}."
         ) from problem
-    if data.startswith(_PICKLES):
+    # The length of a header can look like the beginning of a pickle: 640 bytes do, and others.
+    if data.startswith(_PICKLES) and data[_LENGTH : _LENGTH + 1] != b"{":
         raise InputError(
             f"{path} is a pickle, which could run anything when it is read, and is not read here; {make}."
         )
