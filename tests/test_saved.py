@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,8 +21,9 @@ from tailcut.forecast import NoForecast
 from tailcut.policies import bandit, empirical, stopping
 from tailcut.policy import Policy, PolicyState
 from tailcut.round import Rounds
-from tailcut.rules import Opening, Rule
+from tailcut.rules import Opening, Rule, WaitAll
 from tailcut.saved import load_state, save_state
+from tailcut.tensor_file import write_tensors
 from tailcut.types import Decision, FloatArray, Progress, RunTimes, Wait
 
 
@@ -187,6 +189,45 @@ def test_other_arrays_and_other_versions(tmp_path: Path) -> None:
     refused(path, "is of version '7' of this format, but this program reads version '1'")
 
 
+@pytest.mark.parametrize("length", [0x280, 0x380, 0x480, 0x580, 0x10280])
+def test_a_header_as_long_as_a_pickle_begins(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "state"
+    plain = Policy(NoForecast(), WaitAll())
+
+    def written(letters: int) -> int:
+        """The length of the header, which is padded to a multiple of eight."""
+        words = {
+            "format": "tailcut-state",
+            "version": "1",
+            "structure": "[null, null]",
+            "more": "a" * letters,
+        }
+        write_tensors(path, {}, words)
+        return int.from_bytes(path.read_bytes()[:8], "little")
+
+    assert written(length - written(0)) == length
+    assert load_state(path, plain).memory is None
+
+
+def test_files_of_an_older_form_have_no_checksum_and_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    arrays, words, _ = told(path)
+    del words["digest"]
+    save_file(arrays, path, words)
+    refused(path, "has no checksum: it is damaged, or of an older form")
+
+
+def test_a_wrong_bit_in_every_byte(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    save_state(path, bandit().start())
+    whole, draws = path.read_bytes(), random.Random(0)
+    for place in range(len(whole)):
+        wrong = bytearray(whole)
+        wrong[place] ^= 1 << draws.randrange(8)
+        path.write_bytes(wrong)
+        refused(path, "no safetensors file|cut off|damaged|holds no|of version|no checksum")
+
+
 def test_the_state_of_another_policy(tmp_path: Path) -> None:
     path = tmp_path / "state"
     save_state(path, bandit().start())
@@ -234,14 +275,14 @@ def test_a_structure_that_was_tampered_with(tmp_path: Path, mangled: Any) -> Non
     else:
         structure[1]["fields"]["n"] = mangled
         words["structure"] = json.dumps(structure)
-    save_file(arrays, path, words)
+    write_tensors(path, arrays, words)
     refused(path, "damaged or no state of this policy: ")
 
 
 def test_an_array_of_another_kind(tmp_path: Path) -> None:
     path = tmp_path / "state"
     arrays, words, _ = told(path)
-    save_file({name: array.astype(np.int32) for name, array in arrays.items()}, path, words)
+    write_tensors(path, {name: array.astype(np.int32) for name, array in arrays.items()}, words)
     refused(path, r"memory\.pulls is an array of int32, but must be ndarray")
 
 

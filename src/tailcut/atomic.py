@@ -35,3 +35,16 @@ def replacing(path: Path, lasting: bool = True) -> Iterator[IO[bytes]]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk: a file that was renamed keeps its new name after a power failure.
+
+    Raises:
+        OSError: that was not possible.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

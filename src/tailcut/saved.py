@@ -23,13 +23,12 @@ KIND, VERSION = "tailcut-state", "1"
 MAKE = "save the state of a run of this policy again"
 
 
-def save_state(path: Path | str, state: PolicyState, lasting: bool = True) -> None:
-    """Write a policy's state; a file of that name is replaced at once.
+def save_state(path: Path | str, state: PolicyState) -> None:
+    """Write a policy's state; a file of that name is replaced at once, when the new one is on the disk.
 
     Args:
         path: the file.
         state: as `Rounds.state` gives it.
-        lasting: whether to wait for the disk.
 
     Raises:
         InputError: the file cannot be written.
@@ -46,7 +45,7 @@ def save_state(path: Path | str, state: PolicyState, lasting: bool = True) -> No
     arrays: dict[str, Array] = {}
     structure = [_told(state.belief, "belief", arrays), _told(state.memory, "memory", arrays)]
     words = {"format": KIND, "version": VERSION, "structure": json.dumps(structure, allow_nan=False)}
-    write_tensors(Path(path), arrays, words, lasting)
+    write_tensors(Path(path), arrays, words)
 
 
 def load_state(path: Path | str, policy: Policy) -> PolicyState:
@@ -57,9 +56,9 @@ def load_state(path: Path | str, policy: Policy) -> PolicyState:
         policy: whose state it is; only what it declares to remember is built.
 
     Raises:
-        InputError: it is not such a file, damaged, of another version, or of another policy.
+        InputError: it is not such a file, damaged, without a checksum, of another version, or of another policy.
     """
-    arrays, words = read_tensors(Path(path), KIND, VERSION, MAKE)
+    arrays, words = read_tensors(Path(path), KIND, VERSION, MAKE, sealed=True)
     try:
         structure = json.loads(words.get("structure", ""))
         if not isinstance(structure, list) or len(structure) != 2:

@@ -1,6 +1,7 @@
 """Arrays and a few words in one safetensors file: written at once, read with every mishap as a sentence.
 
-The format holds numbers and text and nothing that could run: whatever a file contains, reading it executes nothing.
+A file is written with a checksum of `tailcut.sealing`, and not read where that does not match. The format holds numbers
+and text and nothing that could run: whatever a file contains, reading it executes nothing.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from safetensors.numpy import load, save
 
 from tailcut.atomic import replacing
 from tailcut.errors import InputError
+from tailcut.sealing import BLANK, seal, seal_of
 
 Array = NDArray[Any]
 
@@ -27,31 +30,32 @@ _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")
 """How pickles begin, and the archives that torch keeps them in."""
 
 
-def write_tensors(
-    path: Path, arrays: Mapping[str, Array], words: Mapping[str, str], lasting: bool = True
-) -> None:
-    """Write arrays and words; a file of that name is replaced once the new one is whole.
+def write_tensors(path: Path, arrays: Mapping[str, Array], words: Mapping[str, str]) -> None:
+    """Write arrays and words; a file of that name is replaced once the new one is whole and on the disk.
 
     Args:
         path: the file to create or replace.
         arrays: any shapes; numbers or booleans.
         words: what the arrays are.
-        lasting: whether to wait for the disk, so that the file is whole after a power failure too.
 
     Raises:
         InputError: the file cannot be written there.
     """
-    data = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, dict(words))
+    whole = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    data = BytesIO(save(whole, {**words, **BLANK}))
+    seal(data)
     try:
-        with replacing(path, lasting) as file:
-            file.write(data)
+        with replacing(path) as file:
+            file.write(data.getbuffer())
     except (OSError, ValueError) as problem:
         raise InputError(
             f"{path} cannot be written: {_reason(problem)}. Give a path in a folder of yours."
         ) from problem
 
 
-def read_tensors(path: Path, kind: str, version: str, make: str) -> tuple[dict[str, Array], dict[str, str]]:
+def read_tensors(
+    path: Path, kind: str, version: str, make: str, sealed: bool = False
+) -> tuple[dict[str, Array], dict[str, str]]:
     """Read what `write_tensors` has written.
 
     Args:
@@ -59,6 +63,7 @@ def read_tensors(path: Path, kind: str, version: str, make: str) -> tuple[dict[s
         kind: what its word `format` must be.
         version: what its word `version` must be.
         make: how to make such a file, for the remedy in a message, as in "make one with tailcut fit".
+        sealed: whether one without a checksum is refused; files of an older form have none.
 
     Returns:
         The arrays, and the words.
@@ -75,7 +80,12 @@ def read_tensors(path: Path, kind: str, version: str, make: str) -> tuple[dict[s
             f"{path} is of version {words.get('version')!r} of this format, "
             f"but this program reads version {version!r}; {make}."
         )
+    is_sealed = BLANK.keys() <= words.keys()
+    if sealed and not is_sealed:
+        raise InputError(f"{path} has no checksum: it is damaged, or of an older form; {make}.")
     try:
+        if is_sealed:
+            seal_of(BytesIO(data)).check()
         return load(data), words
     except (SafetensorError, ValueError, KeyError, TypeError) as problem:
         raise InputError(f"{path} is damaged or cut off ({problem}); {make}.") from problem
@@ -88,7 +98,8 @@ def _bytes(path: Path, make: str) -> bytes:
         raise InputError(
             f"{path} cannot be read: {_reason(problem)}; check the path, or {make}."
         ) from problem
-    if data.startswith(_PICKLES):
+    # The length of a header can look like the beginning of a pickle: 640 bytes do, and others.
+    if data.startswith(_PICKLES) and data[_LENGTH : _LENGTH + 1] != b"{":
         raise InputError(
             f"{path} is a pickle, which could run anything when it is read, and is not read here; {make}."
         )

@@ -112,6 +112,28 @@ def test_one_version_by_different_updates_is_refused() -> None:
     assert why.startswith("Workers 0 and 2 are both at version 5 but not by the same updates.")
 
 
+def test_one_version_of_different_runs_is_refused_although_the_updates_were_the_same() -> None:
+    it = hub()
+    it.handle(hello(0, version=100, chain=b"undisturbed", alike=alike(numbers="aa")), 0.0)
+    it.handle(hello(1, version=0, alike=alike(numbers="cc")), 0.0)
+    why = refusal(
+        it.handle(hello(2, version=100, chain=b"undisturbed", alike=alike(numbers="bb")), 0.0), 0, 1, 2
+    )
+    assert why == (
+        "Workers 0 and 2 both come from a checkpoint of version 100 but not with the same numbers, 'aa' and 'bb' as "
+        "digests: the checkpoints are of different runs. Remove those of the other run; who has none copies the state."
+    )
+    assert it.over
+
+
+def test_who_comes_from_an_older_checkpoint_copies_whatever_its_numbers_are() -> None:
+    it = hub()
+    it.handle(hello(0, version=100, chain=b"same", alike=alike(numbers="aa")), 0.0)
+    it.handle(hello(1, version=50, chain=b"other", alike=alike(numbers="bb")), 0.0)
+    answers = it.handle(hello(2, version=100, chain=b"same", alike=alike(numbers="aa")), 0.0)
+    assert all(isinstance(m, New) and (m.base, m.joiners) == (100, (1,)) for _, m in answers)
+
+
 def test_another_number_of_workers_is_told_to_all_and_to_whoever_comes_later() -> None:
     it = hub()
     it.handle(hello(0), 0.0)

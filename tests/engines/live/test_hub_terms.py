@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
-from hub_scripts import hello
+from hub_scripts import ALIKE, hello
 
 from tailcut.engines.live.controller.change import NO_STATE
 from tailcut.engines.live.controller.checks import MOST_MEETINGS
@@ -45,6 +46,13 @@ def test_it_goes_on_from_the_newest_version_with_the_next_epoch() -> None:
     for worker in range(3):
         answers = it.handle(Arrived(2, 5, worker, 8, 8, 1.0, 1.0, True), 1.0)
     assert isinstance(answers[0][1], Close)
+
+
+def test_the_numbers_that_workers_began_with_do_not_count_once_they_are_in_the_run() -> None:
+    it = successor(2)
+    it.handle(was_at(0, 7, workers=2, alike=msgspec.structs.replace(ALIKE, numbers="of version 0")), 0.0)
+    copied = was_at(1, 7, workers=2, alike=msgspec.structs.replace(ALIKE, numbers="before it copied"))
+    assert told(it.handle(copied, 0.1)).base == 7
 
 
 def test_a_newcomer_does_not_begin_the_run_anew_before_the_others_come() -> None:

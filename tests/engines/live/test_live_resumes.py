@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from live_processes import SCRIPTS
-from tests.engines.live.scripts.resumes import EVERY, TOTAL
+from tests.engines.live.scripts.resumes import EVERY, SLOWER, TOTAL
 
 from tailcut.engines.live.checkpoints import newest
 from tailcut.engines.live.launch import launch
@@ -17,10 +17,11 @@ from tailcut.engines.live.launch import launch
 WORKERS, NEVER, DIES_AT = 2, 10_000, 21
 
 
-def run(out: Path, dies_at: int) -> tuple[int, list[str]]:
+def run(out: Path, dies_at: int, *more: str) -> tuple[int, list[str]]:
     out.mkdir(exist_ok=True)
     lines: list[str] = []
-    return launch([str(SCRIPTS / "resumes.py"), str(out), str(dies_at)], WORKERS, tell=lines.append), lines
+    script = [str(SCRIPTS / "resumes.py"), str(out), str(dies_at), *more]
+    return launch(script, WORKERS, tell=lines.append), lines
 
 
 def told(out: Path) -> list[dict[str, Any]]:
@@ -55,6 +56,21 @@ def test_killed_and_started_again_it_ends_with_the_same_numbers(undisturbed: Pat
     for one, other in zip(told(tmp_path / "killed"), told(undisturbed), strict=True):
         assert (one["version"], one["position"]) == (TOTAL, TOTAL)
         assert one["numbers"] == other["numbers"]
+
+
+def test_who_cannot_see_the_checkpoints_copies_in_the_middle_of_a_schedule(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    code, _ = run(tmp_path / "killed", DIES_AT, "apart")
+    assert code == -signal.SIGKILL
+    assert list((tmp_path / "killed").glob("kept by 1/v*")) == []
+    found = newest(tmp_path / "killed" / "kept", print)
+    assert found is not None
+    assert found.version > SLOWER, "where learning rates are not those that the script begins with"
+    code, lines = run(tmp_path / "killed", NEVER, "apart")
+    assert code == 0, lines
+    for one, other in zip(told(tmp_path / "killed"), told(undisturbed), strict=True):
+        assert (one["version"], one["numbers"]) == (TOTAL, other["numbers"])
 
 
 def test_a_finished_run_has_nothing_left_to_do(undisturbed: Path) -> None:

@@ -13,7 +13,7 @@ from torch import nn
 
 import tailcut
 from tailcut.engines.live.worker import start, store
-from tailcut.engines.live.worker.alike import alike
+from tailcut.engines.live.worker.alike import alike, described
 from tailcut.engines.live.worker.batches import Micro, sizes_of
 from tailcut.engines.live.worker.checks import check_net, check_samples, check_settings
 from tailcut.engines.live.worker.inbox import Inbox, RunError
@@ -99,6 +99,15 @@ def test_what_an_optimiser_carries_along_is_compared() -> None:
     loaded.state[net.weight]["momentum_buffer"] = torch.ones(1, 2)
     assert alike(net, plain, "").numbers == alike(net, plain, "").numbers
     assert alike(net, plain, "").numbers != alike(net, loaded, "").numbers
+
+
+def test_where_a_schedule_has_come_to_by_a_checkpoint_is_not_compared() -> None:
+    net = nn.Linear(2, 1)
+    plain, loaded = (torch.optim.SGD(net.parameters(), lr=0.1) for _ in range(2))
+    given = described(loaded)
+    loaded.param_groups[0]["lr"] = 0.05
+    assert alike(net, plain, "").optimiser == alike(net, loaded, "", given).optimiser
+    assert alike(net, plain, "").optimiser != alike(net, loaded, "").optimiser
 
 
 def test_what_differs_shows(monkeypatch: pytest.MonkeyPatch) -> None:

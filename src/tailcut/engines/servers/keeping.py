@@ -15,12 +15,12 @@ from tailcut.engines.live.checkpoints.files import reason, write
 from tailcut.engines.live.checkpoints.folder import prune, publish
 from tailcut.engines.live.checkpoints.loading import newest
 from tailcut.engines.live.checkpoints.trees import CheckpointError, flat_of
+from tailcut.engines.records.kept import keep_learnt, kept_learnt
 from tailcut.engines.servers.background import Background
 from tailcut.engines.servers.pieces import Piece, joined
 from tailcut.engines.servers.shards import Manifest
 from tailcut.noise import Average, Noise
 from tailcut.policy import Policy, PolicyState
-from tailcut.saved import load_state, save_state
 from tailcut.types import WorkerId
 
 LEARNT = "policy.safetensors"
@@ -69,14 +69,8 @@ def read_newest(folder: Path, say: Callable[[str], None]) -> Kept | None:
 
 
 def learnt_in(folder: Path, policy: Policy, say: Callable[[str], None]) -> PolicyState | None:
-    """What a policy had learnt; None where nothing was kept, or it cannot be read."""
-    if not (folder / LEARNT).exists():
-        return None
-    try:
-        return load_state(folder / LEARNT, policy)
-    except Exception as problem:
-        say(f"The policy begins anew: {problem}")
-        return None
+    """What a policy had learnt; None where nothing was kept, or nothing of it is whole and of this policy."""
+    return kept_learnt(folder / LEARNT, policy, say)
 
 
 BEGUN = "begun"
@@ -173,6 +167,6 @@ class Keeping:
         extra = self._run | {BEGUN: {str(worker): count for worker, count in offered.begun.items()}}
         draft = self._drafts.path(manifest.version)
         write(draft, flat_of({"version": manifest.version, "state": state, "extra": extra}))
-        save_state(self._folder / LEARNT, offered.learnt)
+        keep_learnt(self._folder / LEARNT, offered.learnt)
         publish(draft, self._folder, manifest.version)
         prune(self._folder, manifest.version, self._keep)

@@ -1,4 +1,7 @@
-"""A run that is killed as a whole at some version, if it is told to; it goes on from its newest checkpoint."""
+"""A run that is killed as a whole at some version, if it is told to; it goes on from its newest checkpoint.
+
+With a third argument each worker has a folder of its own, and so only the first one has checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from torch import nn
 
 import tailcut
 
-TOTAL, EVERY = 40, 6
+TOTAL, EVERY, SLOWER = 40, 6, 5
 
 
 if __name__ == "__main__":
@@ -22,8 +25,9 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
     inner = torch.optim.AdamW(net.parameters(), lr=0.05)
-    slower = torch.optim.lr_scheduler.StepLR(inner, 10, 0.5)
-    kept = {"checkpoints": out / "kept", "checkpoint_every": EVERY, "keep": 2}
+    slower = torch.optim.lr_scheduler.StepLR(inner, SLOWER, 0.5)
+    folder = f"kept by {os.environ['RANK']}" if sys.argv[3:] and os.environ["RANK"] != "0" else "kept"
+    kept = {"checkpoints": out / folder, "checkpoint_every": EVERY, "keep": 2}
     opt = tailcut.Optimizer(
         inner, net, policy="wait-all", scheduler=slower, total=TOTAL, max_wait=20.0, **kept
     )

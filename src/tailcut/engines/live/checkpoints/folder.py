@@ -6,9 +6,10 @@ FOLDER/.writing-5f3c…/          what one process is writing, or has written an
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
+
+from tailcut.atomic import sync_folder
 
 _PUBLISHED = re.compile(r"v(\d{8}|[1-9]\d{8,18})\.safetensors")
 
@@ -45,11 +46,7 @@ def publish(draft: Path, folder: Path, version: int) -> None:
     """
     draft.replace(folder / name_of(version))
     # The name is on the disk before anybody relies on it, or removes an older one.
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(folder)
 
 
 def prune(folder: Path, version: int, keep: int) -> None:

@@ -152,7 +152,11 @@ class RollCall:
         return self._other_history()
 
     def _other_history(self) -> str | None:
-        """Who has made other updates than somebody else with as many."""
+        """Who has made other updates than somebody else with as many, or has other numbers by as many.
+
+        Undisturbed runs have the same history, whatever they train, so that the numbers count too. Who is in an epoch
+        says those that it began with, and is compared later, by what it says of its updates.
+        """
         first: dict[int, Hello] = {}
         for hello in self.in_step:
             known = first.setdefault(hello.version, hello)
@@ -160,6 +164,12 @@ class RollCall:
                 return (
                     f"Workers {known.worker} and {hello.worker} are both at version {hello.version} but not by "
                     "the same updates. Start all of them from one checkpoint."
+                )
+            if hello.epoch == 0 and NUMBERS(known) != NUMBERS(hello):
+                return (
+                    f"Workers {known.worker} and {hello.worker} both come from a checkpoint of version {hello.version} "
+                    f"but not with the same numbers, {NUMBERS(known)!r} and {NUMBERS(hello)!r} as digests: the "
+                    "checkpoints are of different runs. Remove those of the other run; who has none copies the state."
                 )
         return None
 
@@ -185,7 +195,7 @@ class RollCall:
 
     @property
     def _all_begin(self) -> bool:
-        """Whether nobody has made an update yet: then all nets must be the same, and later they are."""
+        """Whether nobody has made an update yet: then all nets must be the same."""
         return all(hello.epoch == 0 and hello.version == 0 for hello in self.hellos)
 
 

@@ -12,13 +12,20 @@ from tailcut.engines.live.messages import Alike
 from tailcut.engines.live.worker.replica import digest
 
 
-def alike(module: nn.Module, optimiser: torch.optim.Optimizer, settings: str) -> Alike:
-    """What this worker has."""
+def alike(module: nn.Module, optimiser: torch.optim.Optimizer, settings: str, given: str = "") -> Alike:
+    """What this worker has.
+
+    Args:
+        module: the net.
+        optimiser: its own.
+        settings: in words.
+        given: `described(optimiser)` before a checkpoint was loaded; empty where none was.
+    """
     state = module.state_dict(keep_vars=True)
     return Alike(
         torch=str(torch.__version__),
         machine=_machine(module),
-        optimiser=_optimiser(optimiser),
+        optimiser=given or described(optimiser),
         parameters=_parameters(state),
         settings=settings,
         numbers=digest([*state.values(), *_kept(optimiser)]).hex(),
@@ -39,8 +46,11 @@ def _machine(module: nn.Module) -> str:
     return f"CPU with {torch.backends.cpu.get_cpu_capability()}"
 
 
-def _optimiser(optimiser: torch.optim.Optimizer) -> str:
-    """Class and flags; learning rates too, for they are where schedules begin."""
+def described(optimiser: torch.optim.Optimizer) -> str:
+    """Class and flags; learning rates too, for they are where schedules begin.
+
+    After a checkpoint was loaded they are where schedules have come to, and another worker may have loaded none.
+    """
     groups = [
         ", ".join(f"{key}={value}" for key, value in sorted(group.items()) if key != "params")
         for group in optimiser.param_groups

@@ -15,7 +15,7 @@ from tailcut.engines.live.data.pulling import Puller
 from tailcut.engines.live.data.serving import UpdateServer
 from tailcut.engines.live.keys import found_key
 from tailcut.engines.live.messages import Hello
-from tailcut.engines.live.worker.alike import alike
+from tailcut.engines.live.worker.alike import alike, described
 from tailcut.engines.live.worker.checks import shares_memory
 from tailcut.engines.live.worker.inbox import RunError
 from tailcut.engines.live.worker.joining import Own
@@ -60,6 +60,8 @@ class Session:
         self._ask = ask
         self._flat = FlatBuffer(replica.module, noise_of if ask.rate == "gain" else None, shares_memory())
         self._log = UpdateLog(most_bytes=log_bytes)
+        # Before a checkpoint is loaded, which sets the learning rates to where a schedule has come to.
+        self._given = described(replica.optimiser)
         self._keeping = Keeping(Own(replica, self._flat, self._log), *kept, ask.total)
         self._start = started(ask)
         key, layout = found_key(), self._flat.layout
@@ -130,7 +132,7 @@ class Session:
             address=self._server.address,
             version=self._log.version,
             chain=self._log.chain,
-            alike=alike(replica.module, replica.optimiser, f"{asked} {settings}"),
+            alike=alike(replica.module, replica.optimiser, f"{asked} {settings}", self._given),
         )
 
     def _mesh(self, term: int, epoch: int, place: int, size: int) -> Group:
