@@ -58,7 +58,7 @@ class Fault:
         seconds: that the deed lasts.
         also: who is killed at the same moment: workers, or `CONTROLLER`.
         calm: it waits until everybody takes part.
-        pause: seconds after the fault before it, at least.
+        pause: seconds after the fault before it, at least; of the first, after the start of the run.
         gap: versions from then on.
         phase: what it stands for in a table.
     """
