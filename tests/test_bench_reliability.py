@@ -6,14 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.reliability import freeze
+from benchmarks.reliability import __main__ as command
+from benchmarks.reliability import bugs, freeze, soak
 from benchmarks.reliability.runs import Outcome, all_struck, at_most, comings_back, goings_on, show
+from benchmarks.reliability.search import judged
 
+from tailcut.testing.chaos.bugs import BUGS
 from tailcut.testing.chaos.checker import Verdict
 from tailcut.testing.chaos.faults import CONTROLLER, Fault, Plan, numbered
 from tailcut.testing.chaos.folder import Folder
+from tailcut.testing.chaos.processes import Use
 from tailcut.testing.chaos.recovery import Pace, Recovery, Struck
 from tailcut.testing.chaos.run import Ended
+from tailcut.testing.search.explore import Found, Violation
 
 FAULTS = numbered([Fault(0, 1, phase="one"), Fault(0, CONTROLLER, phase="controller")])
 
@@ -28,6 +33,14 @@ def ended(seconds: float = 9.0) -> Ended:
 
 def outcome_of(*found: Recovery, faults: tuple[Fault, ...] = FAULTS) -> Outcome:
     return Outcome(Plan(faults), ended(), Verdict((), 9, 8, 0, 0.0), found)
+
+
+def used(
+    samples: int, last: int = 100, roles: tuple[str, ...] = ("controller", "launcher", "worker 0")
+) -> Outcome:
+    """All use 100 bytes and 100 files, but in the last third."""
+    use = [(float(n), Use(*(2 * (100 if n < 2 * samples // 3 else last,)))) for n in range(samples)]
+    return replace(outcome_of(), ended=replace(ended(), uses=dict.fromkeys(roles, use)))
 
 
 WELL = (
@@ -84,3 +97,37 @@ def test_a_late_one_is_stopped_when_all_have_run_for_as_long() -> None:
     first, *others = [fault.pause for fault in plan.faults]
     assert first > freeze.SECONDS
     assert min(others) > 2 * freeze.SECONDS
+
+
+def test_what_processes_use_is_level_only_if_all_of_them_were_looked_at() -> None:
+    assert all(claim.holds for claim in soak.level(used(9)))
+    few, no_controller = used(2), used(9, roles=("launcher", "worker 0"))
+    for run in (used(9, last=106), used(0), few, no_controller, outcome_of()):
+        assert not any(claim.holds for claim in soak.level(run))
+
+
+def test_a_search_that_stops_early_or_finds_something_breaks_its_claims() -> None:
+    part = Found(1000, 5000, 9, whole=False, ends=None, violations=())
+    assert [claim.holds for claim in judged(part, 1000)] == [True, True]
+    assert [claim.holds for claim in judged(part, 1001)] == [False, True]
+    fork = Violation("fork", "There are two.", ())
+    assert [claim.holds for claim in judged(replace(part, violations=(fork,)), 1000)] == [True, False]
+    assert [claim.holds for claim in judged(replace(part, whole=True, ends=False), 9)] == [True, True, False]
+
+
+def test_all_that_the_page_names_is_a_section() -> None:
+    assert {"search", "fuzz", "soak", "bugs"} <= set(command.SECTIONS)
+
+
+def test_a_run_that_breaks_off_is_no_proof_that_a_bug_was_found() -> None:
+    crashed = [
+        "Of worker 2 in life 0: it failed. AttributeError: there is no such thing",
+        "Nobody came to the end of the run.",
+        "Workers [1] did not come to the end.",
+    ]
+    assert set(bugs.SHOWS) == set(BUGS)
+    for bug in BUGS:
+        assert bugs.showing(bug, crashed) == []
+    again = "Of worker 0 in life 0: it applied version 7 again, at version 7."
+    assert bugs.showing("naive repeat", [*crashed, again]) == [again]
+    assert bugs.showing("early publication", [again]) == []

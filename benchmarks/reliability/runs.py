@@ -37,6 +37,7 @@ class Outcome:
         ended: how it ended.
         verdict: of the checker.
         recoveries: from the faults that struck.
+        violations: from outside and from the journals.
         paces: of the others, while somebody stood still.
     """
 
@@ -44,12 +45,8 @@ class Outcome:
     ended: Ended
     verdict: Verdict
     recoveries: tuple[Recovery, ...]
+    violations: tuple[str, ...] = ()
     paces: tuple[Pace, ...] = ()
-
-    @property
-    def violations(self) -> list[str]:
-        """From outside and from the journals."""
-        return [*self.ended.violations, *self.verdict.violations]
 
 
 def outcome(name: str, plan: Plan, limit: float, expected: bool = False) -> Outcome:
@@ -66,7 +63,9 @@ def outcome(name: str, plan: Plan, limit: float, expected: bool = False) -> Outc
     verdict = ended.verdict()
     journals, struck = lives(ended.folder.journals), strikes(ended.folder.strikes)
     found = tuple(recoveries(journals, struck))
-    told = Outcome(plan, ended, verdict, found, tuple(paces(journals, struck)))
+    # Now: what was said is in the folder, which does not stay where it is.
+    violations = (*ended.violations, *verdict.violations)
+    told = Outcome(plan, ended, verdict, found, violations, tuple(paces(journals, struck)))
     print(
         f"{name}: {len(found)} faults, {ended.missed} missed, {verdict.versions} versions, {verdict.lives} lives, "
         f"{verdict.abandoned} updates nobody was left to hand on, replay {verdict.deviation:.0e} apart, "
