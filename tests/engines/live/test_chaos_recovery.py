@@ -11,7 +11,7 @@ import pytest
 from tailcut.testing.chaos.faults import Fault, Plan, numbered
 from tailcut.testing.chaos.folder import Folder
 from tailcut.testing.chaos.journals import Life, Line
-from tailcut.testing.chaos.recovery import Struck, paces
+from tailcut.testing.chaos.recovery import Struck, paces, recoveries
 from tailcut.testing.chaos.striking import Striking
 from tailcut.testing.chaos.view import View
 
@@ -43,6 +43,15 @@ def test_there_is_none_where_nobody_was_there_before_or_somebody_else_was_struck
     assert paces(others, [STOP, Struck(1, "late", 3.0, 2, (), 3, "stop", 10.0)]) == []
     assert paces(others, [STOP, Struck(1, "late", 3.0, 2, (), 3, "stop", 5.0)]) == paces(others, [STOP])
     assert paces(others, [Struck(0, "late", 20.0, 0, (), 20, "kill")]) == []
+
+
+def test_who_stood_still_before_a_fault_has_to_go_on_after_it() -> None:
+    """Of two others one was stopped earlier, and one is at the time of the fault."""
+    found = [life(1, *every(1.0, 0.5, 40.5)), life(2, *every(1.0, 0.5, 40.5))]
+    death = Struck(0, "death", 20.0, 0, (), 20, "kill")
+    earlier, now = (Struck(n, "stop", at, n, (), 0, "stop", 4.0) for n, at in ((1, 15.0), (2, 17.0)))
+    assert [each.go_on for each in recoveries(found[:1], [earlier, death])[1:]] == [pytest.approx(1.5)]
+    assert [each.go_on for each in recoveries(found[1:], [now, death])[1:]] == [None]
 
 
 @dataclass

@@ -10,8 +10,8 @@ from typing import Any, final
 
 from tailcut.testing.chaos.journals import Life
 
-STILL = 10.0
-"""Seconds that a worker may be stopped."""
+SOON = 10.0
+"""Seconds after a fault in which the others have long gone on."""
 
 
 @final
@@ -132,11 +132,11 @@ def _pace(lives: Sequence[Life], begin: float, end: float) -> float:
 
 
 def _still(struck: Sequence[Struck], one: Struck) -> set[int]:
-    """Who stands still about the time of a fault, by another one: it cannot go on, whatever the others do."""
+    """Who stands still at a fault or soon after, by another one: it cannot go on, whatever the others do."""
     return {
         other.worker
         for other in struck
-        if other is not one and other.deed != "kill" and abs(other.at - one.at) < STILL
+        if other is not one and other.deed != "kill" and other.at - SOON < one.at < other.at + other.seconds
     }
 
 
