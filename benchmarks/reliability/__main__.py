@@ -1,6 +1,7 @@
 """Run the sections named, or all; one line per claim at the end, exit code 1 if any fails.
 
-python -m benchmarks.reliability [TIMES] [kills|several|controller|freeze|cut|all_killed|join|bugs|soak|torchft_kill …]
+python -m benchmarks.reliability [TIMES]
+    [kills|several|controller|freeze|cut|all_killed|join|bugs|search|fuzz|soak|torchft_kill …]
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from benchmarks.reliability import (
     freeze,
     join,
     kills,
+    search,
     several,
     soak,
     torchft_kill,
 )
+from benchmarks.reliability.fuzz import __main__ as fuzz
 from benchmarks.sections import run
 
 SECTIONS = {
@@ -30,6 +33,8 @@ SECTIONS = {
     "all_killed": all_killed.main,
     "join": join.main,
     "bugs": bugs.main,
+    "search": search.main,
+    "fuzz": fuzz.main,
     "soak": soak.main,
     "torchft_kill": torchft_kill.main,
 }

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from benchmarks.claims import Claim, print_table
 from benchmarks.reliability.runs import outcome
 from tailcut.testing.chaos.bugs import BUGS
 from tailcut.testing.chaos.faults import Fault, Plan, kills, numbered
 
 WORKERS, TRIES, KILLS, LIMIT = 5, 4, 3, 120.0
+FORKED = "is not the others'"
+SHOWS: dict[str, tuple[str, ...]] = {
+    "naive repeat": (r"it applied version \d+ again", FORKED),
+    "in-place retry": (r"Made once more, the updates lead to other numbers",),
+    "no promise": (FORKED, r"after it had promised"),
+    "early publication": (r"it published a checkpoint of version \d+",),
+}
+"""What the checker must say of each, one of these. A run that breaks off in any other way does not prove that it was
+found."""
 
 
 def main(times: int) -> list[Claim]:
@@ -17,14 +29,20 @@ def main(times: int) -> list[Claim]:
     for bug in ("", *BUGS):
         found: list[str] = []
         for seed in range(TRIES if bug else 1):
-            found = list(outcome(bug or "no bug", plan(bug, seed), LIMIT, bool(bug)).verdict.violations)
+            told = outcome(bug or "no bug", plan(bug, seed), LIMIT, bool(bug))
+            found = showing(bug, told.verdict.violations) if bug else list(told.violations)
             if found:
                 break
         rows.append([bug or "none", str(seed + 1), found[0] if found else ""])
         text = f"The checker finds: {bug}" if bug else "The checker finds nothing where there is nothing"
         claims.append(Claim(text, f"{len(found)} violations", bool(found) == bool(bug)))
-    print_table("Mistakes made on purpose", ("bug", "runs", "first violation"), rows)
+    print_table("Mistakes made on purpose", ("bug", "runs", "first violation that shows it"), rows)
     return claims
+
+
+def showing(bug: str, violations: Sequence[str]) -> list[str]:
+    """Those that only this kind of mistake leads to."""
+    return [each for each in violations if any(re.search(words, each) for words in SHOWS[bug])]
 
 
 def plan(bug: str, seed: int) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.claims import Claim
-from benchmarks.reliability.runs import at_most, clean, goings_on, outcome, show
+from benchmarks.reliability.runs import all_struck, at_most, clean, goings_on, outcome, show
 from tailcut.testing.chaos.faults import CONTROLLER, Fault, Plan, numbered
 
 WORKERS, GO_ON, AT_ONCE = 8, 5.0, 5
@@ -25,6 +25,7 @@ def main(times: int) -> list[Claim]:
         {"killed": runs, "stopped": [stops]},
     )
     return [
+        all_struck("Controller", [*runs, stops]),
         clean("Controller killed", runs),
         at_most("Training goes on in", goings_on(runs), GO_ON),
         clean(f"Controller stopped for {STOPPED:g} s", [stops]),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +15,11 @@ from benchmarks.claims import Claim, print_table
 from tailcut.testing.chaos.checker import Verdict
 from tailcut.testing.chaos.faults import Plan
 from tailcut.testing.chaos.journals import lives
-from tailcut.testing.chaos.recovery import Recovery, recoveries, strikes
+from tailcut.testing.chaos.recovery import Pace, Recovery, paces, recoveries, strikes
 from tailcut.testing.chaos.run import Ended, carry_out
 
+NEVER = math.inf
+"""Seconds until something that did not happen."""
 KEPT = Path(__file__).parents[2] / "out" / "reliability"
 """Where the folder of a run stays that the checker complains of."""
 COLUMNS = (
@@ -26,16 +30,23 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one run."""
+    """Of one run.
 
+    Attributes:
+        plan: that was carried out.
+        ended: how it ended.
+        verdict: of the checker.
+        recoveries: from the faults that struck.
+        violations: from outside and from the journals.
+        paces: of the others, while somebody stood still.
+    """
+
+    plan: Plan
     ended: Ended
     verdict: Verdict
     recoveries: tuple[Recovery, ...]
-
-    @property
-    def violations(self) -> list[str]:
-        """From outside and from the journals."""
-        return [*self.ended.violations, *self.verdict.violations]
+    violations: tuple[str, ...] = ()
+    paces: tuple[Pace, ...] = ()
 
 
 def outcome(name: str, plan: Plan, limit: float, expected: bool = False) -> Outcome:
@@ -50,8 +61,11 @@ def outcome(name: str, plan: Plan, limit: float, expected: bool = False) -> Outc
     root = Path(tempfile.mkdtemp(prefix="chaos-"))
     ended = carry_out(plan, root / "run", limit)
     verdict = ended.verdict()
-    found = tuple(recoveries(lives(ended.folder.journals), strikes(ended.folder.strikes)))
-    told = Outcome(ended, verdict, found)
+    journals, struck = lives(ended.folder.journals), strikes(ended.folder.strikes)
+    found = tuple(recoveries(journals, struck))
+    # Now: what was said is in the folder, which does not stay where it is.
+    violations = (*ended.violations, *verdict.violations)
+    told = Outcome(plan, ended, verdict, found, violations, tuple(paces(journals, struck)))
     print(
         f"{name}: {len(found)} faults, {ended.missed} missed, {verdict.versions} versions, {verdict.lives} lives, "
         f"{verdict.abandoned} updates nobody was left to hand on, replay {verdict.deviation:.0e} apart, "
@@ -85,17 +99,27 @@ def _row(phase: str, runs: Sequence[Outcome]) -> list[str]:
 
 
 def goings_on(runs: Sequence[Outcome]) -> list[float]:
-    """Seconds until the others went on, after each fault."""
-    return [each.go_on for run in runs for each in run.recoveries if each.go_on is not None]
+    """Seconds until the others went on, after each fault; `NEVER` where they did not."""
+    return [NEVER if each.go_on is None else each.go_on for run in runs for each in run.recoveries]
 
 
 def comings_back(runs: Sequence[Outcome]) -> list[float]:
-    """Seconds until who was killed took part again."""
-    return [each.back for run in runs for each in run.recoveries if each.back is not None]
+    """Seconds until who was killed took part again; `NEVER` where it did not."""
+    deaths = [each for run in runs for each in run.recoveries if _is_of_a_worker(each)]
+    return [NEVER if each.back is None else each.back for each in deaths]
+
+
+def _is_of_a_worker(one: Recovery) -> bool:
+    """Whether a worker was killed, with others or alone: controllers never come back, others take their place."""
+    return one.struck.deed == "kill" and max(one.struck.worker, *one.struck.also, -1) >= 0
 
 
 def _both(seconds: Sequence[float]) -> tuple[str, str]:
-    return (f"{median(seconds):.2f}", f"{max(seconds):.2f}") if seconds else ("", "")
+    return (_told(median(seconds)), _told(max(seconds))) if seconds else ("", "")
+
+
+def _told(seconds: float) -> str:
+    return "never" if seconds == NEVER else f"{seconds:.2f}"
 
 
 def clean(text: str, runs: Sequence[Outcome]) -> Claim:
@@ -106,7 +130,16 @@ def clean(text: str, runs: Sequence[Outcome]) -> Claim:
     )
 
 
+def all_struck(text: str, runs: Sequence[Outcome]) -> Claim:
+    """Whether every fault that was planned was carried out, kind by kind."""
+    planned = Counter(fault.phase for run in runs for fault in run.plan.faults)
+    struck = Counter(each.struck.phase for run in runs for each in run.recoveries)
+    found = [f"{kind}: {struck[kind]} of {many}" for kind, many in planned.items()]
+    return Claim(f"{text}: every fault strikes", ", ".join(found), bool(planned) and struck == planned)
+
+
 def at_most(text: str, seconds: Sequence[float], limit: float) -> Claim:
     """Whether the worst is within a limit."""
-    worst = max(seconds, default=float("inf"))
-    return Claim(f"{text} ≤ {limit:g} s", f"{worst:.2f} s at worst", worst <= limit)
+    worst = max(seconds, default=NEVER)
+    found = "never, once or more" if worst == NEVER else f"{worst:.2f} s at worst"
+    return Claim(f"{text} ≤ {limit:g} s", found if seconds else "nothing", worst <= limit)

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Sequence
 from time import perf_counter
 
+from benchmarks.claims import Claim
 from tailcut import names
 from tailcut.testing.search.bounds import Bounds, Bug, Troubles
-from tailcut.testing.search.explore import explore
+from tailcut.testing.search.explore import Found, explore
 from tailcut.testing.search.world import World
 
 USUAL = Troubles()
@@ -26,10 +27,36 @@ TROUBLES = {
     "altogether": "of these in one run",
     "returns": "processes that are started again",
 }
+WORKERS, EPOCHS, FOR_EACH = 3, 2, 100_000
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Search, and print what was found; the exit code is 0 if no rule was broken."""
+def main(times: int) -> list[Claim]:
+    """So many states for each of them."""
+    states = FOR_EACH * times
+    asked = f"--workers {WORKERS} --epochs {EPOCHS} --total 1 --most-states {states} --all"
+    return judged(search(asked.split()), states)
+
+
+def judged(found: Found, states: int) -> list[Claim]:
+    """Whether it went as far as it was to go, and no rule was broken."""
+    rules = [each.rule for each in found.violations]
+    ends = Claim("Search: no run goes round in circles", _ends(found), found.ends is True)
+    return [
+        Claim(f"Search: ≥ {states:,} states", f"{found.states:,}", found.states >= states),
+        Claim("Search: no rule is broken in any of them", ", ".join(rules) or "none", not rules),
+        # Of a part of the states it cannot be known.
+        *([ends] if found.whole else []),
+    ]
+
+
+def command(arguments: Sequence[str]) -> int:
+    """Search; the exit code is 0 if no rule was broken."""
+    found = search(arguments)
+    return 1 if found.violations or found.ends is False else 0
+
+
+def search(arguments: Sequence[str]) -> Found:
+    """Search as options say, and print what was found."""
     given = _parser().parse_args(arguments)
     troubles = Troubles(**{name: getattr(given, name) for name in TROUBLES})
     bounds = Bounds(
@@ -53,15 +80,18 @@ def main(arguments: Sequence[str]) -> int:
     for violation in found.violations:
         print(f"\n{violation}\n")
     reach = "all there are" if found.whole else "there are more"
-    ends = {None: "not known", True: "yes", False: "no"}[found.ends]
     print(
         f"states {found.states:,} ({reach}), transitions {found.transitions:,}, depth {found.depth}\n"
         f"controllers {len(world.controllers):,}, their answers {world.controllers.moves:,}\n"
         f"seconds {seconds:.0f}, memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB\n"
-        f"every way ends: {ends}\n"
+        f"every way ends: {_ends(found)}\n"
         f"violations {len(found.violations)}{''.join(f'; {each.rule}' for each in found.violations)}"
     )
-    return 1 if found.violations or found.ends is False else 0
+    return found
+
+
+def _ends(found: Found) -> str:
+    return {None: "not known", True: "yes", False: "no"}[found.ends]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,4 +110,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(command(sys.argv[1:]))

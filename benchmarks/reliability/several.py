@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.claims import Claim
 from benchmarks.reliability.kills import BACK, GO_ON
-from benchmarks.reliability.runs import at_most, clean, comings_back, goings_on, outcome, show
+from benchmarks.reliability.runs import all_struck, at_most, clean, comings_back, goings_on, outcome, show
 from tailcut.testing.chaos.faults import Plan
 from tailcut.testing.chaos.faults import several as deaths
 
@@ -20,6 +20,7 @@ def main(times: int) -> list[Claim]:
     ]
     show(f"{WORKERS} workers, deaths of more than one", {"all": runs})
     return [
+        all_struck("Several deaths", runs),
         clean("Several deaths", runs),
         at_most("Several deaths: the others go on in", goings_on(runs), GO_ON),
         # Who is killed again before it was back is counted from the first time.

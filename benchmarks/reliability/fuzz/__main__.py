@@ -8,22 +8,33 @@ from __future__ import annotations
 import argparse
 import time
 
-from benchmarks.claims import print_table
+from benchmarks.claims import Claim, print_table
 from benchmarks.reliability.fuzz.attack import BATCH, Report, fuzz
 
 MESSAGES = 100_000
+FOR_EACH = 5000
 
 
-def main() -> int:
-    """Run and judge."""
+def main(times: int) -> list[Claim]:
+    """So many messages for each of them."""
+    return judged(FOR_EACH * times)
+
+
+def judged(messages: int, seed: int = 0) -> list[Claim]:
+    """Run, show and judge."""
+    began = time.monotonic()
+    report = fuzz(messages, seed)
+    show(report, time.monotonic() - began)
+    return report.claims(messages)
+
+
+def command() -> int:
+    """What was asked for on the command line."""
     parser = argparse.ArgumentParser(description="Attack a live run.")
     parser.add_argument("--messages", type=int, default=MESSAGES)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    began = time.monotonic()
-    report = fuzz(asked.messages, asked.seed)
-    show(report, time.monotonic() - began)
-    claims = report.claims()
+    claims = judged(asked.messages, asked.seed)
     for claim in claims:
         print(claim)
     return 0 if all(claim.holds for claim in claims) else 1
@@ -71,4 +82,4 @@ def show(report: Report, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(command())

@@ -74,8 +74,8 @@ class Report:
     controlled: Controlled
     worked: Worked
 
-    def claims(self) -> list[Claim]:
-        """What must hold."""
+    def claims(self, messages: int) -> list[Claim]:
+        """What must hold, and that as many messages were sent as were asked for."""
         served, worked = self.controlled.served, self.worked
         strange = [
             f"{name} from {port}"
@@ -94,7 +94,9 @@ class Report:
         state = (self.controlled.epoch, self.controlled.members, served.version, served.why)
         away, tried = self.turned_away
         more = sum(each.more for each in raw)
+        letters = sum(each.letters for each in self.sent.values())
         return [
+            Claim(f"≥ {messages:,} messages", f"{letters:,}", letters >= messages),
             Claim(
                 "the run goes on to its end: its epoch, members and version are those of an undisturbed one",
                 f"{state}",

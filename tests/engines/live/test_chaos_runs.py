@@ -56,6 +56,17 @@ def test_plans_are_plain_data_and_follow_from_their_seed(tmp_path: Path) -> None
     assert {fault.victim for fault in kills("applying", 8, 8, 0)} == set(range(8))
 
 
+def test_deaths_while_checkpointing_come_before_the_file_is_written_in_it_and_after() -> None:
+    moments = [
+        (fault.point, fault.delay > 0)
+        for done in (0, 3, 6, 9, 12, 15, 18)
+        for fault in kills("checkpointing", min(3, 20 - done), 8, done)
+    ]
+    before, within, after = ("staging", False), ("staging", True), ("staged", False)
+    assert len(moments) == 20
+    assert min(map(moments.count, (before, within, after))) >= 6
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -17,6 +17,7 @@ from tailcut.engines.live.keys import (
     NAME,
     Key,
     found_key,
+    open_to_all,
     read_key,
     secured_client,
     secured_server,
@@ -97,6 +98,20 @@ def test_what_is_no_key_is_refused_and_not_repeated(word: str) -> None:
     with pytest.raises(InputError, match="What TAILCUT_KEY holds is no key") as refused:
         found_key({NAME: word})
     assert not word.strip() or word not in str(refused.value)
+
+
+@pytest.mark.parametrize("host", ["10.0.0.5", "0.0.0.0", "[::]", "[fd00::2]", "*", "node0"])
+def test_a_port_that_others_reach_without_a_key_is_spoken_of(host: str) -> None:
+    told = open_to_all(f"tcp://{host}:4242", None)
+    assert told is not None
+    assert f"tcp://{host}:4242" in told
+    assert FILE_NAME in told
+    assert open_to_all(f"tcp://{host}:4242", Key.new()) is None
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "[::1]", "localhost"])
+def test_one_that_only_this_machine_reaches_is_not(host: str) -> None:
+    assert open_to_all(f"tcp://{host}:4242", None) is None
 
 
 def test_processes_of_one_run_get_one_key() -> None:

@@ -16,7 +16,7 @@ from hub_scripts import arrived, bye, hello
 from test_controller_serve import Line, running, waiting
 from test_keys import client
 
-from tailcut.engines.live.controller.serve import Server
+from tailcut.engines.live.controller.serve import Server, serve
 from tailcut.engines.live.data.copies import CopyError, frames_of
 from tailcut.engines.live.data.copying import room_for
 from tailcut.engines.live.data.log import UpdateLog
@@ -63,6 +63,21 @@ def test_a_controller_with_a_key_serves_its_workers_alone() -> None:
             worker.send(bye(0))
             hears(worker, Free)
         assert run.end().why is None
+
+
+@pytest.mark.parametrize(
+    ("host", "with_key", "sentences"), [("0.0.0.0", False, 1), ("0.0.0.0", True, 0), ("127.0.0.1", False, 0)]
+)
+def test_a_controller_that_others_reach_without_a_key_says_so(
+    host: str, with_key: bool, sentences: int
+) -> None:
+    said: list[str] = []
+    heard: list[str] = []
+    key = Key.new() if with_key else None
+    serve(waiting(workers=1), f"tcp://{host}:0", heard.append, lambda: True, say=said.append, key=key)
+    told = [each for each in said if "This run has no key" in each]
+    assert len(told) == sentences
+    assert all(heard[0] in each for each in told)
 
 
 @pytest.mark.parametrize(

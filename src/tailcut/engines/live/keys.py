@@ -9,6 +9,7 @@ that is for a machine of one's own.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -111,6 +112,33 @@ def with_key(environment: Mapping[str, str]) -> dict[str, str]:
     if found_key(environment) is not None:
         return dict(environment)
     return {**environment, NAME: Key.new().secret.decode()}
+
+
+def open_to_all(address: str, key: Key | None) -> str | None:
+    """What must be said where others than this machine may connect without a key; None where they cannot.
+
+    Args:
+        address: that is listened on, as `tcp://host:port`.
+        key: of the run.
+
+    Example:
+        >>> open_to_all("tcp://127.0.0.1:4242", None) is None
+        True
+    """
+    host = address.removeprefix("tcp://").rpartition(":")[0].strip("[]")
+    if key is not None or _is_loopback(host):
+        return None
+    return (
+        f"This run has no key and listens on {address}: whoever reaches that port can join it, read it or end it. Make "
+        f"a key with `tailcut key FILE` and set {FILE_NAME} everywhere, or let only its machines reach each other."
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def write_key(path: Path, key: Key) -> None:

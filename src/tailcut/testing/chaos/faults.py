@@ -58,7 +58,7 @@ class Fault:
         seconds: that the deed lasts.
         also: who is killed at the same moment: workers, or `CONTROLLER`.
         calm: it waits until everybody takes part.
-        pause: seconds after the fault before it, at least.
+        pause: seconds after the fault before it, at least; of the first, after the start of the run.
         gap: versions from then on.
         phase: what it stands for in a table.
     """
@@ -153,15 +153,22 @@ PHASES: dict[str, dict[str, Any]] = {
     "checkpointing": {"point": "staging", "victim": ANYBODY},
 }
 """Where a worker can die."""
+CHECKPOINTING: tuple[dict[str, Any], ...] = (
+    {"point": "staging"},
+    {"point": "staging", "delay": 0.002},
+    {"point": "staged"},
+)
+"""Moments of that phase, in turn: before a byte is written, about in the middle of it, and before it is published."""
 
 
 def kills(phase: str, times: int, workers: int, seed: int) -> tuple[Fault, ...]:
     """Deaths in one phase, one after another, of all workers in turn, in an order of chance."""
     chances, faults = random.Random(f"{seed} {phase}"), list[Fault]()
     turn: list[int] = []
-    for _ in range(times):
+    for number in range(times):
         turn = turn or chances.sample(range(workers), workers)
-        faults.append(Fault(0, **{"victim": turn.pop(), "phase": phase, **PHASES[phase]}))
+        moment = CHECKPOINTING[(seed + number) % len(CHECKPOINTING)] if phase == "checkpointing" else {}
+        faults.append(Fault(0, **{"victim": turn.pop(), "phase": phase, **PHASES[phase], **moment}))
     return numbered(faults)
 
 

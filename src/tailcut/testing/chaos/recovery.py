@@ -10,8 +10,8 @@ from typing import Any, final
 
 from tailcut.testing.chaos.journals import Life
 
-STILL = 10.0
-"""Seconds that a worker may be stopped."""
+SOON = 10.0
+"""Seconds after a fault in which the others have long gone on."""
 
 
 @final
@@ -27,6 +27,7 @@ class Struck:
         also: who was killed with it.
         version: the victim was at.
         deed: what was done.
+        seconds: that it lasted.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Struck:
     also: tuple[int, ...]
     version: int
     deed: str
+    seconds: float = 0.0
 
 
 @final
@@ -57,6 +59,20 @@ class Recovery:
     mixed: bool
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast the others were, one with another, in updates per second.
+
+    Attributes:
+        before: anybody stood still, in as much time as that took.
+        during: the time that somebody stood still.
+    """
+
+    before: float
+    during: float
+
+
 def strikes(folder: Path) -> list[Struck]:
     """All that were noted in a folder, in the order of time."""
     told: list[dict[str, Any]] = [json.loads(path.read_text()) for path in folder.iterdir()]
@@ -69,6 +85,7 @@ def strikes(folder: Path) -> list[Struck]:
             tuple(each["also"]),
             each["version"],
             each["deed"],
+            float(each["seconds"]),
         )
         for each in told
     ]
@@ -81,12 +98,45 @@ def recoveries(lives: Sequence[Life], struck: Sequence[Struck]) -> list[Recovery
     return [_recovery(lives, each, _still(struck, each), adopted) for each in struck]
 
 
+def paces(lives: Sequence[Life], struck: Sequence[Struck]) -> list[Pace]:
+    """Of the others, for each time that somebody stood still; none of one that had not as much calm before it."""
+    return [
+        Pace(_pace(others, each.at - each.seconds, each.at), _pace(others, each.at, each.at + each.seconds))
+        for each in struck
+        if each.deed == "stop" and each.seconds > 0.0 and _was_calm_before(struck, each)
+        if (others := _throughout(lives, each))
+    ]
+
+
+def _was_calm_before(struck: Sequence[Struck], one: Struck) -> bool:
+    """Whether nothing was done to anybody in as much time before as a fault lasts."""
+    return not any(
+        other is not one and other.at <= one.at and other.at + other.seconds > one.at - one.seconds
+        for other in struck
+    )
+
+
+def _throughout(lives: Sequence[Life], struck: Struck) -> list[Life]:
+    """Lives of others that made updates before that time and after it."""
+    begin, end = struck.at - struck.seconds, struck.at + struck.seconds
+    return [
+        life
+        for life in lives
+        if life.worker != struck.worker and life.applied and life.applied[0].at <= begin and life.last >= end
+    ]
+
+
+def _pace(lives: Sequence[Life], begin: float, end: float) -> float:
+    updates = sum(begin < line.at <= end for life in lives for line in life.applied)
+    return updates / len(lives) / (end - begin)
+
+
 def _still(struck: Sequence[Struck], one: Struck) -> set[int]:
-    """Who stands still about the time of a fault, by another one: it cannot go on, whatever the others do."""
+    """Who stands still at a fault or soon after, by another one: it cannot go on, whatever the others do."""
     return {
         other.worker
         for other in struck
-        if other is not one and other.deed != "kill" and abs(other.at - one.at) < STILL
+        if other is not one and other.deed != "kill" and other.at - SOON < one.at < other.at + other.seconds
     }
 
 

@@ -120,9 +120,9 @@ class Striking:
     def _is_due(self, fault: Fault, view: View, now: Seconds) -> bool:
         if not view.newest:
             return False
-        if fault.calm:
-            return not self._armed and not self._lasting and self.is_settled(view, now)
-        return self._last is None or now >= self._last + fault.pause
+        if self._last is not None and now < self._last + fault.pause:
+            return False
+        return not fault.calm or (not (self._armed or self._lasting) and self.is_settled(view, now))
 
     def _see_to(self, fault: Fault, until: Seconds, view: View, now: Seconds) -> None:
         if fault.point == OUTSIDE:

@@ -17,7 +17,7 @@ from tailcut.engines.live.controller.lines import Lines
 from tailcut.engines.live.controller.listening import Router, listening
 from tailcut.engines.live.controller.orders import SENDER, Answers
 from tailcut.engines.live.controller.peers import Peers
-from tailcut.engines.live.keys import Key
+from tailcut.engines.live.keys import Key, open_to_all
 from tailcut.engines.live.messages import FromWorker, Hello, Message, Refused
 from tailcut.engines.live.wire import encode
 from tailcut.types import Seconds, WorkerId
@@ -71,7 +71,7 @@ def serve(
         stop: whether to end at once; asked several times a second.
         max_wait: seconds after which silence is spoken of. If then somebody waits for an answer and nobody at all
             says anything, the run ends.
-        say: is told who is silent, once each time.
+        say: is told who is silent, once each time; and at first, if others than this machine may connect without a key.
         look: is shown the hub and told the time when nobody waits for anything, several times a second.
         clock: seconds, never running backwards.
         key: of the run: only who holds it may connect; None for anybody.
@@ -80,7 +80,10 @@ def serve(
         InputError: the address cannot be listened on.
     """
     with listening(address, key) as router:
-        ready(router.getsockopt_string(zmq.LAST_ENDPOINT))
+        here = router.getsockopt_string(zmq.LAST_ENDPOINT)
+        ready(here)
+        if (warning := open_to_all(here, key)) is not None:
+            say(warning)
         server = Server(hub, router, max_wait, say, clock, look)
         try:
             while not (hub.over or server.given_up):
