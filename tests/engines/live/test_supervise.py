@@ -85,6 +85,20 @@ def test_where_nobody_is_left_there_is_nothing_to_come_back_to() -> None:
     assert started == []
 
 
+def test_one_that_cannot_be_started_again_is_told_of_and_tried_the_next_time() -> None:
+    said, tries = list[str](), list[int]()
+
+    def start(worker: int) -> subprocess.Popen[bytes]:
+        tries.append(worker)
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    restarts, running = Restarts(start, 2, said.append), [Ended(None), Ended(-signal.SIGKILL)]
+    for now in (0.0, PAUSE, PAUSE + 0.1, 3 * PAUSE + 0.1, 100.0, 200.0):
+        look(restarts, running, now)
+    assert tries == [1, 1]
+    assert said == ["tailcut: Worker 1 could not be started again (Resource temporarily unavailable)."] * 2
+
+
 def test_who_loads_for_one_that_stands_by_has_the_lowest_priority_and_nobody_else() -> None:
     before, found = os.getpriority(os.PRIO_PROCESS, threading.get_native_id()), list[int]()
 

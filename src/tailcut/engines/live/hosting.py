@@ -104,7 +104,10 @@ class Host:
         for each in self._controllers:
             self._see_to(each, now)
         if now >= self._standby_due:
-            self._standby, self._standby_due = waiting(self._around), math.inf
+            self._standby_due = now + SETTLED
+            # Where there is no room for one more process, the next controller takes a little longer.
+            with suppress(OSError):
+                self._standby, self._standby_due = waiting(self._around), math.inf
 
     def end(self, at_once: bool) -> None:
         """End all controllers, and the store.
@@ -114,9 +117,10 @@ class Host:
         """
         for each in self._controllers:
             each.process.end(at_once, PATIENCE)
-        if self._standby is not None:
-            self._standby.kill()
-            self._standby.communicate()
+        standby, self._standby = self._standby, None
+        if standby is not None:
+            standby.kill()
+            standby.communicate()
         with suppress(OSError):
             self._listener.close()
         self._store = None
