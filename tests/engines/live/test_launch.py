@@ -50,6 +50,16 @@ def test_who_crashes_has_failed_and_ends_the_others() -> None:
     assert launch(["-c", crashes], 2, tell=lambda line: None) == -signal.SIGABRT
 
 
+def test_who_says_that_it_came_too_late_has_not_failed_and_ends_nobody() -> None:
+    lines: list[str] = []
+    late = (
+        "import os, sys, time; from tailcut.engines.live.hosting import note_late; "
+        "os.environ['RANK'] == '1' and (note_late(), sys.exit(1)); time.sleep(0.5); print('saved')"
+    )
+    assert launch(["-c", late], 2, tell=lines.append) == 0
+    assert lines == ["saved"]
+
+
 def test_nobody_is_no_run() -> None:
     with pytest.raises(ParameterError, match="at least 1 worker"):
         launch(["-c", ""], 0)

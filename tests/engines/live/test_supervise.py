@@ -19,15 +19,16 @@ from tailcut.engines.live.worker.controller_process import ControllerProcess, wa
 
 @given(st.lists(st.floats(0.0, 2 * STEADY), min_size=1, max_size=12))
 def test_pauses_double_until_the_longest_and_are_short_again_after_a_steady_life(lives: list[float]) -> None:
-    backoff, now, expected = Backoff(), 0.0, PAUSE
+    backoff, begun, expected = Backoff(), 0.0, PAUSE
     for life in lives:
-        now += life
-        if life >= STEADY:
+        now = begun + life
+        # The sum is rounded: it may be a little less than the life it was made of.
+        if now - begun >= STEADY:
             expected = PAUSE
         due = backoff.due(now)
         assert due - now == pytest.approx(expected)
         backoff.begun(due)
-        now, expected = due, min(LONGEST, 2 * expected)
+        begun, expected = due, min(LONGEST, 2 * expected)
 
 
 class Ended:
@@ -80,6 +81,13 @@ def test_who_has_ended_or_failed_is_not(code: int) -> None:
 
 def test_where_nobody_is_left_there_is_nothing_to_come_back_to() -> None:
     restarts, running, started = watched(-signal.SIGKILL, -signal.SIGKILL, most=2)
+    look(restarts, running, 0.0)
+    look(restarts, running, 100.0)
+    assert started == []
+
+
+def test_once_somebody_has_come_to_the_end_nobody_is_started_again() -> None:
+    restarts, running, started = watched(None, 0, -signal.SIGKILL, most=2)
     look(restarts, running, 0.0)
     look(restarts, running, 100.0)
     assert started == []

@@ -36,13 +36,15 @@ def launch(
 ) -> int:
     """Run a script in so many processes, as `torchrun` would on one machine; the first exit code that is not 0, or 0.
 
-    When one fails the others are ended. Where a process is killed from outside the others go on: with
-    `tailcut.Optimizer` they do not need it. A controller that is killed is started again. Ctrl-C ends them all.
+    When one fails the others are ended, unless it only came too late, after the run. Where a process is killed from
+    outside the others go on: with `tailcut.Optimizer` they do not need it. A controller that is killed is started
+    again. Ctrl-C ends them all.
 
     Args:
         script: file and arguments.
         workers: processes.
-        restarts: how often each process that was killed is started again, after a pause that doubles each time.
+        restarts: how often each process that was killed is started again, after a pause that doubles each time; none
+            once one has ended with 0, or the run is over.
         tell: is given every line that they print, from threads; without it they print for themselves.
         meanwhile: is called many times a second.
 
@@ -81,7 +83,7 @@ def launch(
         try:
             _start_all(running, start, workers, interruptions)
             host.open_store()
-            code = _watched(running, look, Restarts(start, restarts, tell), interruptions)
+            code = _watched(running, look, Restarts(start, restarts, tell), host, interruptions)
             return code
         finally:
             try:
@@ -144,19 +146,27 @@ def _watched(
     running: list[subprocess.Popen[bytes]],
     meanwhile: Callable[[], None],
     restarts: Restarts,
+    host: Host,
     interruptions: Interruptions,
 ) -> int:
     while True:
         meanwhile()
-        with interruptions.held():
-            restarts.look(running, time.monotonic())
+        if not host.is_over:
+            with interruptions.held():
+                restarts.look(running, time.monotonic())
         codes = [process.poll() for process in running]
-        failed = [code for code in codes if code and not was_killed(code)]
+        failed = [process.returncode for process in running if _has_failed(process, host)]
         if failed:
             return failed[0]
         if None not in codes:
             return next((code for code in codes if code), 0) if all(codes) else 0
         time.sleep(LOOK)
+
+
+def _has_failed(process: subprocess.Popen[bytes], host: Host) -> bool:
+    """Whether one has ended, not by somebody else's hand, and not because the run had gone to its end without it."""
+    code = process.poll() or 0
+    return code != 0 and not was_killed(code) and not host.came_late(process.pid)
 
 
 def _end(running: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -230,9 +230,15 @@ class Free(Message, frozen=True):
 
 
 class Refused(Message, frozen=True):
-    """The worker cannot take part; `why` is a sentence for its user."""
+    """The worker cannot take part.
+
+    Attributes:
+        why: a sentence for its user.
+        late: whether it comes after the run, or after its own part in it: others may well have done theirs.
+    """
 
     why: str
+    late: bool = False
 
 
 class Pull(Message, frozen=True):

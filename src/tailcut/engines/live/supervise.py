@@ -91,8 +91,9 @@ class Restarts:
         self._ended: dict[int, Seconds] = {}
 
     def look(self, running: list[subprocess.Popen[bytes]], now: Seconds) -> None:
-        """Start who was killed, is due, and has somebody to come back to."""
-        if all(process.poll() is not None for process in running):
+        """Start who was killed, is due, and has somebody to come back to: nobody once one has come to the end."""
+        codes = [process.poll() for process in running]
+        if None not in codes or 0 in codes:
             return
         for worker, process in enumerate(running):
             code = process.poll()

@@ -24,6 +24,7 @@ from tailcut.engines.live.worker.link import Link
 from tailcut.engines.live.worker.member import Member, Parts
 from tailcut.engines.live.worker.replica import Replica
 from tailcut.engines.live.worker.start import Start, started
+from tailcut.errors import InputError
 from tailcut.types import Seconds
 
 PATIENCE: Seconds = 5.0
@@ -61,6 +62,11 @@ class Session:
         self._log = UpdateLog(most_bytes=log_bytes)
         self._keeping = Keeping(Own(replica, self._flat, self._log), *kept, ask.total)
         self._start = started(ask)
+        try:
+            self._keeping.check(self._start.is_under_way)
+        except InputError:
+            self._start.end(at_once=True)
+            raise
         key, layout = found_key(), self._flat.layout
         self._server = UpdateServer(self._log, self._start.host, key=key)
         self._link = Link(self._start.controller, key=key)
@@ -75,6 +81,7 @@ class Session:
             self.left = True
             self._dismantle(at_once=True)
             raise
+        self._start.note_begun()
 
     @property
     def position(self) -> int:

@@ -19,7 +19,7 @@ from tailcut.engines.live.worker.store import find_store, own_address
 from tailcut.errors import InputError
 from tailcut.types import Seconds
 
-_ADDRESS, _CLAIMS, _HEARD = "controller", "claims", "heard"
+_ADDRESS, _CLAIMS, _HEARD, _BEGUN = "controller", "claims", "heard", "begun"
 PATIENCE: Seconds = 10.0
 """For the others to hear why there is no controller, before the store goes with this process."""
 LEARNT = "policy.safetensors"
@@ -76,6 +76,15 @@ class Started:
     store: Store
     controller: str
     child: ControllerProcess | None = field(default=None, compare=False)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the run had begun before this process came to it."""
+        return self.store.check([_BEGUN])
+
+    def note_begun(self) -> None:
+        """The run has begun: who comes from now on joins it."""
+        self.store.set(_BEGUN, "1")
 
     def end(self, at_once: bool = False) -> None:
         """See the controller out, where this worker has started it: when all have left, or at once."""
