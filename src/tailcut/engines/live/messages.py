@@ -220,7 +220,7 @@ class Again(Message, frozen=True):
 
 
 class Over(Message, frozen=True):
-    """The run has ended at `version`: as many updates were asked for, or too few workers are left. Say `Bye`."""
+    """The run has ended at `version`: as many updates were asked for, or too few workers can be there. Say `Bye`."""
 
     version: int
 

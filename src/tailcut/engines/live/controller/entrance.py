@@ -52,9 +52,14 @@ class Entrance:
             return self._comes_back(hello, now)
         return self._says_it_again(hello, now) if has_begun else self._is_there(hello, now)
 
+    @property
+    def ends(self) -> Seconds | None:
+        """The clock's seconds at which the run begins without who is missing; None for never, or too few are there."""
+        return None if self._course.is_thin else self._roll.ends
+
     def look(self, now: Seconds) -> Answers:
         """The roll call may have lasted long enough."""
-        ends = self._roll.ends
+        ends = self.ends
         return [] if ends is None or now < ends else self._begin(now)
 
     def lose(self, worker: WorkerId) -> None:

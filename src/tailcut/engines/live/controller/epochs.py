@@ -88,6 +88,10 @@ class Epochs:
             return [*answers, *self._course.leave_nobody()]
         if found.base == NOTHING:
             return [*answers, *self._without_state(now)]
+        if self._course.is_thin and self._course.may_fill:
+            # Still between two epochs: whoever says Hello leads here again.
+            self._change.begin(now, is_broken=False)
+            return answers
         if self._course.is_thin:
             self._course.version = found.base
             return [*answers, *self._course.end()]

@@ -123,7 +123,7 @@ class Session:
 
     def _hello(self, replica: Replica, settings: str) -> Hello:
         ask, start = self._ask, self._start
-        asked = f"policy={ask.policy} rate={ask.rate} late={ask.late} total={ask.total}"
+        asked = f"policy={ask.policy} rate={ask.rate} late={ask.late} total={ask.total} min_workers={ask.min_workers}"
         return Hello(
             term=1,
             epoch=0,

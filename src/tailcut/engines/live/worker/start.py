@@ -39,6 +39,7 @@ class Start:
         journal: folder that the controller keeps the run in; None for none.
         tensorboard: folder that it writes scalars to; None for none.
         checkpoints: folder in which it keeps what the policy has learnt; None for none.
+        min_workers: with fewer it waits.
     """
 
     policy: str
@@ -49,6 +50,7 @@ class Start:
     journal: str | None = None
     tensorboard: str | None = None
     checkpoints: str | None = None
+    min_workers: int = field(default=1, kw_only=True)
 
 
 @final
@@ -124,6 +126,7 @@ def _options(ask: Start, workers: int, host: str) -> dict[str, object]:
         "max-wait": ask.max_wait,
         "address": f"tcp://{host}:0",
         "total": ask.total,
+        "min-workers": ask.min_workers,
         "journal": _absolute(ask.journal),
         "tensorboard": _absolute(ask.tensorboard),
         "saved": _absolute(ask.checkpoints, LEARNT),
