@@ -218,3 +218,16 @@ class _Hasty(Link):
 
     def next(self, seconds: float) -> None:
         """Nothing comes."""
+
+
+def test_workers_that_torchrun_starts_again_do_not_meet_those_before_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = dist.HashStore()
+    monkeypatch.setenv(store.LIVES, "0")
+    monkeypatch.delenv(store.AGENT, raising=False)
+    assert store._of_this_life(kept) is kept, "not torchrun's"
+    monkeypatch.setenv(store.AGENT, "True")
+    assert store._of_this_life(kept).add("claims", 1) == 1
+    monkeypatch.setenv(store.LIVES, "1")
+    assert store._of_this_life(kept).add("claims", 1) == 1
