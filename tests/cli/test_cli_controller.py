@@ -136,3 +136,8 @@ def test_a_controller_that_cannot_begin_leaves_its_folder_free(folder: Path, ref
         sentence = refused("controller", "--workers", "2", "--journal", "run", "--address", address)
         assert "the port is in use" in sentence
     assert "at least 1 worker" in refused("controller", "--workers", "0", "--journal", "run")
+
+
+def test_a_run_cannot_wait_for_more_workers_than_there_are(folder: Path, refused: Refused) -> None:
+    sentence = refused("controller", "--workers", "2", "--min-workers", "3")
+    assert "min_workers must be from 1 to 2, but got 3." in sentence

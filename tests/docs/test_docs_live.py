@@ -16,6 +16,7 @@ from docs_markdown import PAGES, ROOT, Block, blocks, prose, table_after
 import tailcut
 from tailcut import events, names
 from tailcut.engines.live.controller.checks import check_parameters
+from tailcut.engines.live.worker import store
 from tailcut.engines.records import files
 from tailcut.engines.records.scalars import scalars_of
 from tailcut.errors import ParameterError
@@ -129,6 +130,33 @@ def test_calls_of_torchrun_have_options_that_it_has() -> None:
     for line in found:
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", line):
             assert option in known, line
+
+
+LAUNCHING = ROOT / "docs" / "launching.md"
+
+
+def test_every_death_and_restart_has_its_row() -> None:
+    rows = "\n".join(table_after(LAUNCHING, "## What a death costs"))
+    for way in ("`tailcut launch`", "torchrun", "Slurm", "Kubernetes"):
+        assert f"| {way}" in rows
+
+
+def test_jobs_on_several_machines_have_a_key_and_single_pods_are_started_again() -> None:
+    yaml = pytest.importorskip("yaml")
+    for block in blocks(LAUNCHING):
+        if block.file is not None and block.file.endswith(".sbatch"):
+            assert "export TAILCUT_KEY_FILE=" in block.text, block.place
+    [manifest] = [block for block in blocks(LAUNCHING) if block.language == "yaml"]
+    service, job = yaml.safe_load_all(manifest.text)
+    template = job["spec"]["template"]["spec"]
+    [container] = template["containers"]
+    told = {each["name"]: each.get("value") for each in container["env"]}
+    assert {*store.NAMES} <= {*told, "RANK"}
+    assert "TAILCUT_KEY" in told
+    assert int(told["WORLD_SIZE"]) == job["spec"]["completions"] == job["spec"]["parallelism"]
+    assert told["MASTER_ADDR"] == f"{job['metadata']['name']}-0.{service['metadata']['name']}"
+    assert template["subdomain"] == service["metadata"]["name"]
+    assert (template["restartPolicy"], job["spec"]["backoffLimit"] > 0) == ("OnFailure", True)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")

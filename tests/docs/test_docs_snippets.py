@@ -32,11 +32,12 @@ NOT_RUN = {
     "torchrun --nnodes 2 --node-rank 1 --nproc-per-node 8 --master-addr node0 --master-port 29500 train.py": (
         "the same"
     ),
+    "kubectl create secret generic train-key --from-file=key=run.key": "needs Kubernetes",
 }
 NOT_RUN_FILES = {
     "train.sbatch": "needs Slurm; read by bash, and its options of torchrun checked, in test_docs_live.py",
     "workers.sbatch": "needs Slurm; likewise",
-    "train.yaml": "needs Kubernetes; its options of torchrun checked",
+    "train.yaml": "needs Kubernetes; its variables checked in test_docs_live.py",
 }
 DATA = {"text", "csv", "json", "toml"}
 SHOWN = {"diff"}

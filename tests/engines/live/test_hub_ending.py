@@ -181,7 +181,9 @@ def test_nobody_takes_the_place_of_one_who_left() -> None:
     it.handle(bye(1), 1.0)
     [(who, message)] = it.handle(hello(1, process=7), 2.0)
     assert who == SENDER
-    assert message == Refused(1, 1, "Worker 1 cannot join: the run is under way. Start all workers together.")
+    assert message == Refused(
+        1, 1, "Worker 1 cannot join: the run is under way. Start all workers together.", late=True
+    )
     assert it.handle(hello(1), 2.0) == [], "nor does it come back itself"
 
 

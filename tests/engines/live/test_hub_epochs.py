@@ -218,10 +218,57 @@ def test_only_rounds_whose_update_was_made_are_told() -> None:
     assert [(record.version, len(record.accepted)) for record in records] == [(0, 2)]
 
 
-def test_with_too_few_left_the_run_is_over() -> None:
+def test_with_too_few_there_the_run_waits_and_goes_on_when_enough_are_back() -> None:
     it = hub(min_workers=2)
     it.lost(2, 0.5)
-    assert it.lost(1, 0.6) == [(0, Over(1, 2, 0))]
+    assert it.too_few is None
+    assert it.lost(1, 0.6) == []
+    assert it.too_few == (
+        "The run waits until 2 workers are there (min_workers), and has 1. Start those again that have ended."
+    )
+    assert it.handle(arrived(0, 0, epoch=2), 0.7) == [], "no round closes"
+    assert (it.wake_at, it.tick(5.0), it.think()) == (None, [], [])
+    answers = it.handle(comes_back(1), 6.0)
+    joined = New(1, 3, (0, 1), ("tcp://here:0", "tcp://there:9"), 0, 0, (1,))
+    assert answers == [(0, joined), (1, joined)]
+    assert it.too_few is None
+    assert all_arrive(it, 0, 1, epoch=3, now=7.0).accepted == (0, 1)
+
+
+def test_one_that_waits_for_others_in_vain_is_told_so() -> None:
+    it = hub(min_workers=2)
+    it.lost(2, 0.5)
+    it.lost(1, 0.6)
+    it.handle(arrived(0, 0, epoch=2), 1.0)
+    assert it.standstill(10.9, 10.0) is None
+    assert it.silence(11.0, 10.0) == {}
+    why = it.standstill(11.0, 10.0)
+    assert why is not None
+    assert why.startswith("Nothing was heard for 10 s. The run waits until 2 workers are there (min_workers)")
+
+
+def test_a_version_that_is_lost_with_whoever_had_it_is_made_anew_when_enough_are_back() -> None:
+    it = hub(min_workers=2)
+    all_arrive(it, 0, 1, 2)
+    it.handle(applied(2, 1), 1.1)
+    it.lost(2, 1.2)
+    it.handle(state(1, 0), 1.3)
+    it.handle(state(0, 0), 1.3)
+    assert it.epoch == 2
+    assert it.lost(1, 1.4) == []
+    [(_, joined), _] = it.handle(comes_back(2), 1.5)
+    assert isinstance(joined, New)
+    assert (joined.members, joined.base, joined.holder, joined.joiners) == ((0, 2), 0, 0, (2,))
+
+
+def test_where_too_many_have_left_in_order_nobody_is_waited_for() -> None:
+    it = hub(min_workers=2)
+    it.handle(bye(2), 0.4)
+    assert it.lost(1, 0.6) == []
+    assert it.too_few is not None
+    it = hub(min_workers=3)
+    assert it.lost(1, 0.4) == []
+    assert it.handle(bye(2, epoch=1), 0.5)[0] == (0, Over(1, 1, 0))
 
 
 def test_who_has_left_in_order_is_not_lost() -> None:

@@ -222,3 +222,14 @@ def test_meetings_are_bounded() -> None:
         assert it.handle(Meet(2, 5, 0, every), 1.0) == []
     ((_, refused),) = it.handle(Meet(2, 5, 0, MOST_MEETINGS + 1), 1.0)
     assert isinstance(refused, Refused)
+
+
+def test_a_successor_begins_with_no_fewer_than_min_workers() -> None:
+    it = successor(3, min_workers=2)
+    assert it.handle(was_at(1, 8), 0.0) == []
+    assert (it.wake_at, it.tick(5.0)) == (None, [])
+    assert it.handle(was_at(0, 7), 6.0) == []
+    assert it.wake_at is not None
+    assert it.wake_at <= 6.0, "who is missing had its time"
+    new = told(it.tick(6.0))
+    assert (new.members, new.base, new.holder) == ((0, 1), 8, 1)

@@ -6,6 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +50,16 @@ def test_who_crashes_has_failed_and_ends_the_others() -> None:
     assert launch(["-c", crashes], 2, tell=lambda line: None) == -signal.SIGABRT
 
 
+def test_who_says_that_it_came_too_late_has_not_failed_and_ends_nobody() -> None:
+    lines: list[str] = []
+    late = (
+        "import os, sys, time; from tailcut.engines.live.hosting import note_late; "
+        "os.environ['RANK'] == '1' and (note_late(), sys.exit(1)); time.sleep(0.5); print('saved')"
+    )
+    assert launch(["-c", late], 2, tell=lines.append) == 0
+    assert lines == ["saved"]
+
+
 def test_nobody_is_no_run() -> None:
     with pytest.raises(ParameterError, match="at least 1 worker"):
         launch(["-c", ""], 0)
@@ -69,3 +82,76 @@ def test_a_launcher_that_is_asked_to_end_ends_its_workers_first() -> None:
     for worker in workers:
         with pytest.raises(ProcessLookupError):
             os.kill(worker, 0)
+
+
+# Something goes wrong while they are started, or ended.
+
+HELPLESS = "import time; time.sleep(60)"
+
+
+def on_start(monkeypatch: pytest.MonkeyPatch, number: int, happens: Callable[[], None]) -> list[Any]:
+    """The processes that are started from here on; something happens after so many."""
+    started, popen = list[Any](), subprocess.Popen
+
+    def start(*given: Any, **more: Any) -> Any:
+        if len(started) == number:
+            happens()
+        started.append(popen(*given, **more))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    return started
+
+
+def no_room() -> None:
+    raise BlockingIOError(11, "Resource temporarily unavailable")
+
+
+def test_where_there_is_no_room_for_all_those_that_were_started_are_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = on_start(monkeypatch, 2, no_room)
+    with pytest.raises(ParameterError) as told:
+        launch(["-c", HELPLESS], 4)
+    assert str(told.value) == (
+        "Only 2 of 4 worker processes could be started (Resource temporarily unavailable). "
+        "Give -n fewer, or raise the limits on processes and open files (ulimit -u, ulimit -n)."
+    )
+    assert [process.returncode for process in started] == [-signal.SIGTERM] * 2
+
+
+def test_who_is_asked_to_end_while_it_starts_them_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = on_start(monkeypatch, 1, lambda: signal.raise_signal(signal.SIGTERM))
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    with pytest.raises(SystemExit) as left:
+        launch(["-c", HELPLESS], 3)
+    assert left.value.code == 128 + signal.SIGTERM
+    assert [process.returncode for process in started] == [-signal.SIGTERM] * 2
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+IMPATIENT = f"import tailcut.engines.live.launch as of; of.PATIENCE = 1.0; {LAUNCHER}"
+STUBBORN = (
+    "import os, signal, time; tell = lambda *_: os.write(1, f'{os.getpid()}\\n'.encode()); "
+    "signal.signal(signal.SIGTERM, tell); tell(); [time.sleep(1) for _ in range(60)]"
+)
+
+
+@pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT])
+def test_a_launcher_that_is_asked_twice_ends_its_workers_all_the_same(again: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", IMPATIENT, STUBBORN],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as launcher:
+        assert launcher.stdout is not None
+        workers = [int(launcher.stdout.readline()) for _ in range(2)]
+        launcher.send_signal(signal.SIGTERM)
+        assert [int(launcher.stdout.readline()) for _ in range(2)]
+        launcher.send_signal(again)
+        assert launcher.wait(timeout=20) != 0
+        alive = [worker for worker in workers if Path(f"/proc/{worker}").exists()]
+        for worker in alive:
+            os.kill(worker, signal.SIGKILL)
+    assert alive == []

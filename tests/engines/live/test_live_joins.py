@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from live_processes import SCRIPTS
+from tests.engines.live.scripts.joins import DIES_AT, TOTAL
 
 from tailcut.engines.live.launch import launch
 
@@ -35,6 +36,18 @@ def test_it_is_away_for_a_while_and_then_takes_part(seen: list[dict[int, Any]]) 
     assert members[-1] == [0, 1, 2]
     away = [members.index([0, 2]), len(members) - 1 - members[::-1].index([0, 2])]
     assert all(each == [0, 2] for each in members[away[0] : away[1] + 1])
+
+
+def test_with_fewer_than_min_workers_nothing_is_made_until_it_is_back(tmp_path: Path) -> None:
+    lines: list[str] = []
+    code = launch([str(SCRIPTS / "joins.py"), str(tmp_path), "2"], 2, restarts=1, tell=lines.append)
+    assert code == 0, lines
+    assert any("The run waits until 2 workers are there (min_workers), and has 1." in line for line in lines)
+    assert (tmp_path / "back").read_text() == str(DIES_AT)
+    told = [json.loads(line) for line in (tmp_path / "0.jsonl").read_text().splitlines()]
+    assert [(version, members) for version, members, *_ in told] == [
+        (version, [0, 1]) for version in range(1, TOTAL + 1)
+    ]
 
 
 def test_all_have_the_same_nets_rates_and_histories(seen: list[dict[int, Any]]) -> None:

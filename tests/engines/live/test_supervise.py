@@ -19,15 +19,16 @@ from tailcut.engines.live.worker.controller_process import ControllerProcess, wa
 
 @given(st.lists(st.floats(0.0, 2 * STEADY), min_size=1, max_size=12))
 def test_pauses_double_until_the_longest_and_are_short_again_after_a_steady_life(lives: list[float]) -> None:
-    backoff, now, expected = Backoff(), 0.0, PAUSE
+    backoff, begun, expected = Backoff(), 0.0, PAUSE
     for life in lives:
-        now += life
-        if life >= STEADY:
+        now = begun + life
+        # The sum is rounded: it may be a little less than the life it was made of.
+        if now - begun >= STEADY:
             expected = PAUSE
         due = backoff.due(now)
         assert due - now == pytest.approx(expected)
         backoff.begun(due)
-        now, expected = due, min(LONGEST, 2 * expected)
+        begun, expected = due, min(LONGEST, 2 * expected)
 
 
 class Ended:
@@ -83,6 +84,27 @@ def test_where_nobody_is_left_there_is_nothing_to_come_back_to() -> None:
     look(restarts, running, 0.0)
     look(restarts, running, 100.0)
     assert started == []
+
+
+def test_once_somebody_has_come_to_the_end_nobody_is_started_again() -> None:
+    restarts, running, started = watched(None, 0, -signal.SIGKILL, most=2)
+    look(restarts, running, 0.0)
+    look(restarts, running, 100.0)
+    assert started == []
+
+
+def test_one_that_cannot_be_started_again_is_told_of_and_tried_the_next_time() -> None:
+    said, tries = list[str](), list[int]()
+
+    def start(worker: int) -> subprocess.Popen[bytes]:
+        tries.append(worker)
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    restarts, running = Restarts(start, 2, said.append), [Ended(None), Ended(-signal.SIGKILL)]
+    for now in (0.0, PAUSE, PAUSE + 0.1, 3 * PAUSE + 0.1, 100.0, 200.0):
+        look(restarts, running, now)
+    assert tries == [1, 1]
+    assert said == ["tailcut: Worker 1 could not be started again (Resource temporarily unavailable)."] * 2
 
 
 def test_who_loads_for_one_that_stands_by_has_the_lowest_priority_and_nobody_else() -> None:

@@ -30,11 +30,19 @@ from tailcut.errors import InputError, ParameterError
         ({"rate": "cubic"}, "rate must be one of fixed, linear, sqrt, gain, but got 'cubic'"),
         ({"total": 0}, "total must be at least 1 update, but got 0"),
         ({"max_wait": 0.0}, "max_wait must be over 0 seconds, but got 0.0"),
+        ({"min_workers": 0}, "min_workers must be at least 1, but got 0"),
         ({"clip_norm": -1.0}, "clip_norm must be over 0, but got -1.0"),
     ],
 )
 def test_settings_that_cannot_be(changes: dict[str, Any], sentence: str) -> None:
-    usual = {"late": "finish", "rate": "linear", "total": None, "max_wait": 300.0, "clip_norm": None}
+    usual = {
+        "late": "finish",
+        "rate": "linear",
+        "total": None,
+        "max_wait": 300.0,
+        "clip_norm": None,
+        "min_workers": 1,
+    }
     check_settings(**cast(dict[str, Any], usual))
     with pytest.raises(ParameterError, match=sentence):
         check_settings(**cast(dict[str, Any], usual | changes))
@@ -219,3 +227,16 @@ class _Hasty(Link):
 
     def next(self, seconds: float) -> None:
         """Nothing comes."""
+
+
+def test_workers_that_torchrun_starts_again_do_not_meet_those_before_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = dist.HashStore()
+    monkeypatch.setenv(store.LIVES, "0")
+    monkeypatch.delenv(store.AGENT, raising=False)
+    assert store._of_this_life(kept) is kept, "not torchrun's"
+    monkeypatch.setenv(store.AGENT, "True")
+    assert store._of_this_life(kept).add("claims", 1) == 1
+    monkeypatch.setenv(store.LIVES, "1")
+    assert store._of_this_life(kept).add("claims", 1) == 1

@@ -81,6 +81,15 @@ class Host:
         """Of workers, which tells them of it."""
         return {**self._around, STORE: f"127.0.0.1:{self._port}", FOLDER: str(self._folder)}
 
+    @property
+    def is_over(self) -> bool:
+        """Whether a run is, and its controller has ended: who is started again finds nobody to come back to."""
+        return any(each.process.code == 0 for each in self._controllers)
+
+    def came_late(self, process: int) -> bool:
+        """Whether a worker's process has said that it came after the run, or after its own part in it."""
+        return (self._folder / _lateness(process)).exists()
+
     def open_store(self) -> None:
         """From here on workers can find each other. Takes as long as importing torch."""
         from torch._C._distributed_c10d import TCPStore
@@ -102,9 +111,14 @@ class Host:
             self._start(json.loads(asked.read_text()))
             self._standby_due = now + SETTLED if self._standby is None else math.inf
         for each in self._controllers:
+            if each.process.code == 0:
+                (self._folder / _ending(each.process.address)).touch()
             self._see_to(each, now)
         if now >= self._standby_due:
-            self._standby, self._standby_due = waiting(self._around), math.inf
+            self._standby_due = now + SETTLED
+            # Where there is no room for one more process, the next controller takes a little longer.
+            with suppress(OSError):
+                self._standby, self._standby_due = waiting(self._around), math.inf
 
     def end(self, at_once: bool) -> None:
         """End all controllers, and the store.
@@ -114,9 +128,10 @@ class Host:
         """
         for each in self._controllers:
             each.process.end(at_once, PATIENCE)
-        if self._standby is not None:
-            self._standby.kill()
-            self._standby.communicate()
+        standby, self._standby = self._standby, None
+        if standby is not None:
+            standby.kill()
+            standby.communicate()
         with suppress(OSError):
             self._listener.close()
         self._store = None
@@ -132,6 +147,8 @@ class Host:
             (self._folder / asking(number)).unlink()
             return
         self._controllers.append(_Controller(options, process))
+        # Another one may have had the same port.
+        (self._folder / _ending(process.address)).unlink(missing_ok=True)
         self._publish(number, process.address)
 
     def _see_to(self, it: _Controller, now: Seconds) -> None:
@@ -184,6 +201,28 @@ def answer(folder: Path, run: int) -> str | None:
     """What the host says: an address, or a sentence after `FAILED`; None for nothing yet."""
     file = folder / answering(run)
     return file.read_text() if file.exists() else None
+
+
+def note_late() -> None:
+    """Tell the host, if there is one, that this process comes after the run: that it fails harms nobody."""
+    folder = host_folder()
+    if folder is not None:
+        with suppress(OSError):
+            (folder / _lateness(os.getpid())).touch()
+
+
+def is_over(address: str) -> bool:
+    """Whether the host says that the controller of this address has seen its run out."""
+    folder = host_folder()
+    return folder is not None and (folder / _ending(address)).exists()
+
+
+def _lateness(process: int) -> str:
+    return f"late-{process}"
+
+
+def _ending(address: str) -> str:
+    return f"over-{address.rpartition(':')[2]}"
 
 
 def host_folder() -> Path | None:

@@ -222,7 +222,7 @@ class Again(Message, frozen=True):
 
 
 class Over(Message, frozen=True):
-    """The run has ended at `version`: as many updates were asked for, or too few workers are left. Say `Bye`."""
+    """The run has ended at `version`: as many updates were asked for, or too few workers can be there. Say `Bye`."""
 
     version: int
 
@@ -232,9 +232,15 @@ class Free(Message, frozen=True):
 
 
 class Refused(Message, frozen=True):
-    """The worker cannot take part; `why` is a sentence for its user."""
+    """The worker cannot take part.
+
+    Attributes:
+        why: a sentence for its user.
+        late: whether it comes after the run, or after its own part in it: others may well have done theirs.
+    """
 
     why: str
+    late: bool = False
 
 
 class Pull(Message, frozen=True):

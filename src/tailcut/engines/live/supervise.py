@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 from tailcut.types import Seconds
@@ -73,17 +75,25 @@ class Restarts:
     Args:
         start: starts one.
         most: times for each.
+        tell: is told of one that could not be started; by default that goes to standard error.
     """
 
-    def __init__(self, start: Callable[[int], subprocess.Popen[bytes]], most: int) -> None:
+    def __init__(
+        self,
+        start: Callable[[int], subprocess.Popen[bytes]],
+        most: int,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self._start, self._most = start, most
+        self._tell = tell or partial(print, file=sys.stderr, flush=True)
         self._times: dict[int, int] = {}
         self._backoffs: dict[int, Backoff] = {}
         self._ended: dict[int, Seconds] = {}
 
     def look(self, running: list[subprocess.Popen[bytes]], now: Seconds) -> None:
-        """Start who was killed, is due, and has somebody to come back to."""
-        if all(process.poll() is not None for process in running):
+        """Start who was killed, is due, and has somebody to come back to: nobody once one has come to the end."""
+        codes = [process.poll() for process in running]
+        if None not in codes or 0 in codes:
             return
         for worker, process in enumerate(running):
             code = process.poll()
@@ -94,4 +104,8 @@ class Restarts:
                 backoff.begun(now)
                 self._times[worker] = self._times.get(worker, 0) + 1
                 del self._ended[worker]
-                running[worker] = self._start(worker)
+                try:
+                    running[worker] = self._start(worker)
+                except OSError as problem:
+                    # The others are well; there may be room for it the next time.
+                    self._tell(f"tailcut: Worker {worker} could not be started again ({problem.strerror}).")

@@ -1,4 +1,7 @@
-"""A run in which worker 1 is killed and started again: it writes what it found when it came back."""
+"""A run in which worker 1 is killed and started again: it writes what it found when it came back.
+
+The second argument, if there is one: how many workers the run waits for.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ def numbers(net: nn.Module) -> list[float]:
 
 if __name__ == "__main__":
     out, worker = Path(sys.argv[1]), int(os.environ["RANK"])
+    least = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     before = out / "died"
     back = worker == 1 and before.exists()
     # It comes back with other numbers, which must not matter.
@@ -37,7 +41,7 @@ if __name__ == "__main__":
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
     inner = torch.optim.Adam(net.parameters(), lr=0.1)
     slower = torch.optim.lr_scheduler.LambdaLR(inner, schedule)
-    opt = tailcut.Optimizer(inner, net, policy="wait-all", scheduler=slower, max_wait=20.0)
+    opt = tailcut.Optimizer(inner, net, policy="wait-all", scheduler=slower, min_workers=least, max_wait=20.0)
     if back:
         (out / "back").write_text(str(opt.version))
     lines = (out / f"{worker}.jsonl").open("a")

@@ -19,7 +19,8 @@ class Course:
         orders: the rounds.
         places: what every worker does.
         total: version at which the run ends; None for when all workers have left.
-        min_workers: the run ends when fewer are left.
+        workers: how many take part.
+        min_workers: with fewer the run waits for who was lost, and ends where too many have left in order.
 
     Attributes:
         version: of the newest parameters.
@@ -27,10 +28,12 @@ class Course:
         deserted: whether the last one vanished before the end of the run, and may only be cut off.
     """
 
-    def __init__(self, orders: Orders, places: Places, total: int | None, min_workers: int) -> None:
+    def __init__(
+        self, orders: Orders, places: Places, total: int | None, workers: int, min_workers: int
+    ) -> None:
         self.version, self.all_left, self.deserted = 0, False, False
         self._orders, self._places = orders, places
-        self._total, self._min = total, min_workers
+        self._total, self._workers, self._min = total, workers, min_workers
         self._why: str | None = None
 
     @property
@@ -44,13 +47,27 @@ class Course:
 
     @property
     def is_thin(self) -> bool:
-        """Whether too few are left, and nobody was told so."""
+        """Whether too few are there, and nobody was told that the run is over."""
         return len(self._places.there) < self._min and not self._orders.ended
 
     @property
     def is_last(self) -> bool:
         """Whether the newest version is the one at which the run ends."""
         return self._total is not None and self.version >= self._total
+
+    @property
+    def may_fill(self) -> bool:
+        """Whether enough would be there if everybody came back who has not left in order."""
+        return self._workers - len(self._places.left - self._places.lost) >= self._min
+
+    @property
+    def thinness(self) -> str:
+        """What a run that is too thin waits for, as a sentence."""
+        there = len(self._places.there)
+        return (
+            f"The run waits until {self._min} workers are there (min_workers), and has {there}. "
+            "Start those again that have ended."
+        )
 
     def begin(self, base: int, now: Seconds) -> Answers:
         """An epoch begins, of those who are there, at a version that one of them has."""

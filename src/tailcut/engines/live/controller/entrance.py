@@ -46,14 +46,20 @@ class Entrance:
         absent = {*self._places.lost, *(self._roll.missing if has_begun else ())}
         no_place = self._roll.no_place(hello, self._places.left, absent)
         if no_place is not None:
-            return self._refused(no_place)
+            # A process that takes the place of one that had done its part, and was killed after that.
+            return self._refused(no_place, late=has_begun and hello.worker in self._places.left - absent)
         if hello.worker in absent:
             return self._comes_back(hello, now)
         return self._says_it_again(hello, now) if has_begun else self._is_there(hello, now)
 
+    @property
+    def ends(self) -> Seconds | None:
+        """The clock's seconds at which the run begins without who is missing; None for never, or too few are there."""
+        return None if self._course.is_thin else self._roll.ends
+
     def look(self, now: Seconds) -> Answers:
         """The roll call may have lasted long enough."""
-        ends = self._roll.ends
+        ends = self.ends
         return [] if ends is None or now < ends else self._begin(now)
 
     def lose(self, worker: WorkerId) -> None:
@@ -124,10 +130,10 @@ class Entrance:
             # It was only cut off. This connection ends too, and it says Hello to the controller after this one.
             return []
         if self._orders.ended:
-            return self._refused(f"Worker {hello.worker} comes too late: the run is over.")
+            return self._refused(f"Worker {hello.worker} comes too late: the run is over.", late=True)
         self._roll.add(hello, now)
         self._places.come_back(hello, now)
         return self._epochs.answered(hello.worker, now)
 
-    def _refused(self, why: str) -> Answers:
-        return [(SENDER, Refused(self._orders.term, self._orders.epoch, why))]
+    def _refused(self, why: str, late: bool = False) -> Answers:
+        return [(SENDER, Refused(self._orders.term, self._orders.epoch, why, late))]

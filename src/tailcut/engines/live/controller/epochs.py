@@ -91,6 +91,10 @@ class Epochs:
         if self._course.is_last and found.base < self._course.version <= self._places.best:
             # Somebody who has left has the last version still, and gives it to the others.
             return [*answers, *self._course.end()]
+        if self._course.is_thin and self._course.may_fill:
+            # Still between two epochs: whoever says Hello leads here again.
+            self._change.begin(now, is_broken=False)
+            return answers
         if self._course.is_thin:
             self._course.version = found.base
             return [*answers, *self._course.end()]

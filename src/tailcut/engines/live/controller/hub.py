@@ -62,7 +62,7 @@ class Hub:
         term: how often a controller was started for this run.
         rate: learning-rate rule; workers are told a multiple of their own rate. By default always 1.
         total: version at which the run ends; None for when all workers have left.
-        min_workers: the run ends when fewer are left.
+        min_workers: with fewer the run waits for who was lost, and ends where too many have left in order.
         follows_loss: whether the controller before this one had lost all workers: somebody must have a state.
         records: is told every closed round, in `think`, when nobody waits for it.
         settled: is told what became of gradients that were pending at their close, likewise.
@@ -92,7 +92,7 @@ class Hub:
         self.places = Places()
         self._roll = RollCall(workers, term, total)
         self._orders = Orders(rounds, self.places, Scale(rate or Fixed(), workers), term)
-        self._course = Course(self._orders, self.places, total, min_workers)
+        self._course = Course(self._orders, self.places, total, workers, min_workers)
         self._records, self._settled = records, settled
         self._began: Seconds | None = None
         self._epochs = Epochs(self.places, self._orders, self._course)
@@ -139,8 +139,13 @@ class Hub:
     def wake_at(self) -> Seconds | None:
         """The clock's seconds at which to call `tick`; None for never."""
         if self.epoch == 0:
-            return self._roll.ends
+            return self._entrance.ends
         return self._epochs.wake_at if self._epochs.is_over else self._orders.wake_at
+
+    @property
+    def too_few(self) -> str | None:
+        """What the run waits for, as a sentence, where fewer are there than `min_workers`; None where it goes on."""
+        return self._course.thinness if self._epochs.is_over and self._course.is_thin else None
 
     @property
     def over(self) -> bool:
@@ -238,6 +243,9 @@ class Hub:
 
     def silence(self, now: Seconds, max_wait: Seconds) -> dict[WorkerId, str]:
         """A sentence on each worker that should have said something in the last `max_wait` seconds."""
+        if self.too_few is not None:
+            # Those who are there wait for the others, whatever they did before.
+            return {}
         if self.epoch > 0:
             return silent(self.places, now, max_wait)
         passed = now - (now if self._began is None else self._began)
@@ -251,7 +259,8 @@ class Hub:
         quiet = now - max(self.places.last_heard, now if self._began is None else self._began)
         if self.over or not awaited or quiet < max_wait:
             return None
-        return standstill(quiet, waiting, list(self.silence(now, max_wait).values()), max_wait)
+        said = [] if self.too_few is None else [self.too_few]
+        return standstill(quiet, waiting, [*said, *self.silence(now, max_wait).values()], max_wait)
 
     # -- messages, one by one -----------------------------------------------------------------------------------
 

@@ -185,7 +185,8 @@ class Server:
             who = str(self._hub.places[worker]) if there else ""
             self.send(self._hub.lost(worker, self._clock()))
             if there and not self._hub.over:
-                self._say(f"The process has ended of {who}, or it is cut off. The others go on.")
+                after = self._hub.too_few or "The others go on."
+                self._say(f"The process has ended of {who}, or it is cut off. {after}")
 
     def _answers(self, peer: bytes, message: FromWorker) -> Answers:
         if isinstance(message, Hello):

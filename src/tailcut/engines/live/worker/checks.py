@@ -16,9 +16,9 @@ RATES = ("fixed", "linear", "sqrt", "gain")
 
 
 def check_settings(
-    late: str, rate: str, total: int | None, max_wait: Seconds, clip_norm: float | None
+    late: str, rate: str, total: int | None, max_wait: Seconds, clip_norm: float | None, min_workers: int
 ) -> None:
-    """Refuse parameters that cannot be.
+    """Refuse parameters that cannot be. Whether there are so many workers at all is the controller's to say.
 
     Raises:
         ParameterError: says which.
@@ -31,6 +31,8 @@ def check_settings(
         raise ParameterError(f"total must be at least 1 update, but got {total}. Leave it out for no end.")
     if not max_wait > 0:
         raise ParameterError(f"max_wait must be over 0 seconds, but got {max_wait}. Give 300, say.")
+    if min_workers < 1:
+        raise ParameterError(f"min_workers must be at least 1, but got {min_workers}. Leave it out for 1.")
     if clip_norm is not None and not clip_norm > 0:
         raise ParameterError(f"clip_norm must be over 0, but got {clip_norm}. Leave it out for no clipping.")
 

@@ -68,7 +68,13 @@ class ControllerProcess:
                 assert standby.stdin is not None
                 print(json.dumps(command), file=standby.stdin, flush=True)
         else:
-            self._child = _process("tailcut.cli", command, environment)
+            try:
+                self._child = _process("tailcut.cli", command, environment)
+            except OSError as problem:
+                raise InputError(
+                    f"The controller's process could not be started ({problem.strerror}). Start fewer workers, or "
+                    "raise the limits on processes and open files (ulimit -u, ulimit -n)."
+                ) from problem
         self._relay = Thread(target=self._pass_on, name="tailcut-controller", daemon=True)
         assert self._child.stdout is not None
         self.address = self._child.stdout.readline().strip()

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeAlias, final
 
+from tailcut.engines.live.hosting import is_over, note_late
 from tailcut.engines.live.messages import Free, FromController, New, Refused
 from tailcut.engines.live.worker.link import Link
 from tailcut.errors import TailcutError
@@ -20,6 +21,16 @@ WITHOUT: Seconds = 5.0
 
 class RunError(TailcutError):
     """The run cannot go on at this worker; the message says why."""
+
+
+class TooLateError(RunError):
+    """The run is over, or this worker's part in it was: nothing is wrong with the others."""
+
+
+def too_late(why: str) -> TooLateError:
+    """The error, and a word to the launcher, if there is one: this worker's failure is no failure of the run."""
+    note_late()
+    return TooLateError(why)
 
 
 @final
@@ -67,6 +78,11 @@ class Inbox:
                 return RENEWED
             if self._link.is_connected:
                 last = self._clock()
+            elif is_over(self._link.address):
+                self._broken = True
+                raise too_late(
+                    "The run is over, and its controller has ended, before this worker could join."
+                )
             if self._link.is_turned_away:
                 self._broken = True
                 raise RunError(
@@ -106,5 +122,5 @@ class Inbox:
     def _sound(self, message: FromController) -> FromController:
         if isinstance(message, Refused):
             self._broken = True
-            raise RunError(message.why)
+            raise too_late(message.why) if message.late else RunError(message.why)
         return message

@@ -10,7 +10,7 @@ from typing import final
 
 from tailcut.engines.live.checkpoints import Checkpoint, Checkpoints, Positions, newest
 from tailcut.engines.live.worker.joining import Own
-from tailcut.errors import InputError
+from tailcut.errors import InputError, ParameterError
 
 
 def say(sentence: str) -> None:
@@ -30,7 +30,7 @@ class Keeping:
         total: version at which the run ends, which is kept too; None for none.
 
     Raises:
-        InputError: nothing can be written there, or none of those that are there is whole.
+        ParameterError: `every` or `keep` is below 1.
     """
 
     def __init__(
@@ -40,18 +40,38 @@ class Keeping:
         self._folder = None if folder is None else fspath(folder)
         self._every, self._keep = every, keep
         self._checkpoints: Checkpoints | None = None
+        self._problem: InputError | None = None
         if self._folder is not None:
-            found = newest(self._folder, say) if Path(self._folder).is_dir() else None
-            try:
-                # Whoever may have to write says now if it cannot.
-                self._checkpoints = Checkpoints(self._folder, every, keep, say)
-            except InputError as problem:
-                # A run that has written there before goes on all the same: the disk may have room again.
-                if found is None:
-                    raise
-                say(f"{problem} It is tried again.")
-            if found is not None:
-                self._resume(found)
+            self._open(self._folder)
+
+    def _open(self, folder: str) -> None:
+        found = None
+        try:
+            found = newest(folder, say) if Path(folder).is_dir() else None
+            # Whoever may have to write says now if it cannot.
+            self._checkpoints = Checkpoints(folder, self._every, self._keep, say)
+        except ParameterError:
+            raise
+        except InputError as problem:
+            self._problem = problem
+        if found is not None:
+            self._resume(found)
+
+    def check(self, is_under_way: bool) -> None:
+        """Refuse to begin without the folder. Where a run was there before, it is only told: all may be well again.
+
+        Args:
+            is_under_way: whether others are in the run already: whoever joins them has their state.
+
+        Raises:
+            InputError: nothing can be written there, or none of those that are there is whole.
+        """
+        problem, self._problem = self._problem, None
+        if problem is None:
+            return
+        if not is_under_way and self._own.log.version == 0:
+            raise problem
+        say(f"{problem} It is tried again.")
 
     def made(self, is_writer: bool) -> None:
         """There is a new version; whether this worker is the one that writes."""

@@ -11,7 +11,7 @@ from tailcut.engines.live.data.group import Group, let_go
 from tailcut.engines.live.data.pulling import Puller
 from tailcut.engines.live.messages import Again, Applied, Bye, Close, Go, Hello, Limit, New, Over, State, Stop
 from tailcut.engines.live.points import at
-from tailcut.engines.live.worker.inbox import Inbox, Renewed, RunError
+from tailcut.engines.live.worker.inbox import Inbox, Renewed, RunError, too_late
 from tailcut.engines.live.worker.joining import Own, copy_state, state_to_offer
 from tailcut.engines.live.worker.link import Link
 from tailcut.types import Seconds, WorkerId
@@ -108,7 +108,7 @@ class Membership:
                 case Renewed():
                     self._say_hello()
                 case Over() if self.new.epoch == 0:
-                    raise RunError(
+                    raise too_late(
                         f"The run has ended, at version {message.version}, before this worker could join."
                     )
                 case New() | Stop() | Again() | Close() | Limit() | Go() | Over():

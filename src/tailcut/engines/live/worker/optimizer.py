@@ -47,6 +47,8 @@ class Optimizer(torch.optim.Optimizer):
         total: version at which the run ends; None for when all workers have left their loops.
         late: what workers do whose round was closed without them: `finish` what they compute, as a loop without
             `until_closed` does, or `abandon` it.
+        min_workers: with fewer the run waits for those who were killed or cut off to come back, for `max_wait` at most:
+            that two sides of a broken network never train on both. By default one worker goes on alone.
         max_wait: seconds of silence after which a run is given up, with a sentence about who was silent.
         journal: folder to keep a record of the run in, written by the controller.
         tensorboard: folder for scalars that TensorBoard shows, likewise.
@@ -77,6 +79,7 @@ class Optimizer(torch.optim.Optimizer):
         after_update: AfterUpdate | None = None,
         total: int | None = None,
         late: str = "finish",
+        min_workers: int = 1,
         max_wait: Seconds = 300.0,
         journal: str | PathLike[str] | None = None,
         tensorboard: str | PathLike[str] | None = None,
@@ -85,7 +88,7 @@ class Optimizer(torch.optim.Optimizer):
         checkpoint_every: int = 100,
         keep: int = 3,
     ) -> None:
-        check_settings(late, rate, total, max_wait, clip_norm)
+        check_settings(late, rate, total, max_wait, clip_norm, min_workers)
         check_net(module, optimiser)
         super().__init__(optimiser.param_groups, optimiser.defaults)
         self.param_groups, self.state = optimiser.param_groups, optimiser.state
@@ -95,7 +98,7 @@ class Optimizer(torch.optim.Optimizer):
         self._total, self._met, self._has_passed_over = total, set[int](), False
         replica = Replica(module, optimiser, scheduler, clip_norm, after_update)
         folders = [None if each is None else fspath(each) for each in (journal, tensorboard, checkpoints)]
-        ask = Start(policy, rate, late, total, max_wait, *folders)
+        ask = Start(policy, rate, late, total, max_wait, *folders, min_workers=min_workers)
         kept = (folders[-1], checkpoint_every, keep)
         settings = f"clip_norm={clip_norm}, noise_of={noise_of!r}"
         self._session = Session(replica, ask, settings, log_bytes, kept, noise_of)

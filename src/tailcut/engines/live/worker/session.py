@@ -25,6 +25,7 @@ from tailcut.engines.live.worker.member import Member
 from tailcut.engines.live.worker.parts import Parts
 from tailcut.engines.live.worker.replica import Replica
 from tailcut.engines.live.worker.start import Start, started
+from tailcut.errors import InputError
 from tailcut.types import Seconds
 
 PATIENCE: Seconds = 5.0
@@ -64,6 +65,11 @@ class Session:
         self._given = described(replica.optimiser)
         self._keeping = Keeping(Own(replica, self._flat, self._log), *kept, ask.total)
         self._start = started(ask)
+        try:
+            self._keeping.check(self._start.is_under_way)
+        except InputError:
+            self._start.end(at_once=True)
+            raise
         key, layout = found_key(), self._flat.layout
         self._server = UpdateServer(self._log, self._start.host, key=key)
         self._link = Link(self._start.controller, key=key)
@@ -78,6 +84,7 @@ class Session:
             self.left = True
             self._dismantle(at_once=True)
             raise
+        self._start.note_begun()
 
     @property
     def position(self) -> int:
@@ -120,7 +127,7 @@ class Session:
 
     def _hello(self, replica: Replica, settings: str) -> Hello:
         ask, start = self._ask, self._start
-        asked = f"policy={ask.policy} rate={ask.rate} late={ask.late} total={ask.total}"
+        asked = f"policy={ask.policy} rate={ask.rate} late={ask.late} total={ask.total} min_workers={ask.min_workers}"
         return Hello(
             term=1,
             epoch=0,

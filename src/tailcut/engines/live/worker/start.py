@@ -19,7 +19,7 @@ from tailcut.engines.live.worker.store import find_store, own_address
 from tailcut.errors import InputError
 from tailcut.types import Seconds
 
-_ADDRESS, _CLAIMS, _HEARD = "controller", "claims", "heard"
+_ADDRESS, _CLAIMS, _HEARD, _BEGUN = "controller", "claims", "heard", "begun"
 PATIENCE: Seconds = 10.0
 """For the others to hear why there is no controller, before the store goes with this process."""
 LEARNT = "policy.safetensors"
@@ -39,6 +39,7 @@ class Start:
         journal: folder that the controller keeps the run in; None for none.
         tensorboard: folder that it writes scalars to; None for none.
         checkpoints: folder in which it keeps what the policy has learnt; None for none.
+        min_workers: with fewer it waits.
     """
 
     policy: str
@@ -49,6 +50,7 @@ class Start:
     journal: str | None = None
     tensorboard: str | None = None
     checkpoints: str | None = None
+    min_workers: int = field(default=1, kw_only=True)
 
 
 @final
@@ -76,6 +78,15 @@ class Started:
     store: Store
     controller: str
     child: ControllerProcess | None = field(default=None, compare=False)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the run had begun before this process came to it."""
+        return self.store.check([_BEGUN])
+
+    def note_begun(self) -> None:
+        """The run has begun: who comes from now on joins it."""
+        self.store.set(_BEGUN, "1")
 
     def end(self, at_once: bool = False) -> None:
         """See the controller out, where this worker has started it: when all have left, or at once."""
@@ -115,6 +126,7 @@ def _options(ask: Start, workers: int, host: str) -> dict[str, object]:
         "max-wait": ask.max_wait,
         "address": f"tcp://{host}:0",
         "total": ask.total,
+        "min-workers": ask.min_workers,
         "journal": _absolute(ask.journal),
         "tensorboard": _absolute(ask.tensorboard),
         "saved": _absolute(ask.checkpoints, LEARNT),

@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cache
 
 import torch.distributed as dist
-from torch._C._distributed_c10d import Store, TCPStore
+from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 from torch.distributed.rendezvous import rendezvous
 
 from tailcut.engines.live.hosting import STORE
@@ -19,6 +19,8 @@ from tailcut.types import Seconds
 NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"
 """Set by torchrun, whose own process holds the store."""
+LIVES = "TORCHELASTIC_RESTART_COUNT"
+"""Likewise: how often it has started all workers again."""
 PAUSE: Seconds = 0.05
 
 
@@ -82,7 +84,13 @@ def _rendezvous(max_wait: Seconds) -> tuple[Store, int, int]:
         store, _, _ = next(iter(rendezvous("env://", timeout=timedelta(seconds=max_wait))))
     except (RuntimeError, ValueError) as problem:
         raise InputError(_no_store(host, port, str(problem).splitlines()[0])) from None
-    return store, worker, workers
+    return _of_this_life(store), worker, workers
+
+
+def _of_this_life(store: Store) -> Store:
+    """The store without what workers left there before torchrun has started all of them again: it outlives them."""
+    lives = os.environ.get(LIVES) if os.environ.get(AGENT) == str(True) else None
+    return store if lives is None else PrefixStore(f"restart {lives}", store)
 
 
 def _whole(name: str) -> int:

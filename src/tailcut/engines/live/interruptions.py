@@ -1,0 +1,69 @@
+"""Ctrl-C, and being asked to end as by a supervisor: raised at once, but never in the midst of what must be whole."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeAlias, final
+
+Handler: TypeAlias = Callable[[int, FrameType | None], object]
+
+
+@final
+class Interruptions:
+    """Of this process, while they are minded. Elsewhere than in its first thread there are none.
+
+    A process that was started but that nobody knows of yet, or one that is being ended, must not be left behind: what
+    comes in the midst of that is held back until it is done.
+    """
+
+    def __init__(self) -> None:
+        self._held = 0
+        self._late: Callable[[], object] | None = None
+
+    @contextmanager
+    def minded(self) -> Iterator[None]:
+        """Who is asked to end leaves by an exception from here on, so that it can end its workers first."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        signal.signal(signal.SIGTERM, self._unless_held(_leave))
+        interrupt = before[signal.SIGINT]
+        # Who was told to ignore Ctrl-C, as in the background, goes on doing so.
+        if callable(interrupt):
+            signal.signal(signal.SIGINT, self._unless_held(interrupt))
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """What comes meanwhile is raised after it."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+        if self._late is not None and not self._held:
+            late, self._late = self._late, None
+            late()
+
+    def _unless_held(self, handler: Handler) -> Handler:
+        def handle(number: int, frame: FrameType | None) -> None:
+            if self._held:
+                self._late = lambda: handler(number, frame)
+            else:
+                handler(number, frame)
+
+        return handle
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)
