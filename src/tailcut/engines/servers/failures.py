@@ -58,6 +58,16 @@ def _is_refused(error: BaseException) -> bool:
     )
 
 
+def _has_no_token(error: BaseException) -> bool:
+    """Whether this process found no token to show."""
+    return any(
+        "no authentication token was found" in str(each)
+        or "couldn't find an authentication token" in str(each)
+        or "RAY_AUTH_TOKEN_PATH is set but" in str(each)
+        for each in _chain(error)
+    )
+
+
 def sentence_of(error: BaseException) -> str | None:
     """What a user is told of an error of Ray's; None for one that nobody expected."""
     from ray import exceptions
@@ -68,6 +78,12 @@ def sentence_of(error: BaseException) -> str | None:
             "Ray's object store is full: parameters, optimiser state and the gradients of a round must fit into it. "
             "Start a cluster with `ray start --head --object-store-memory BYTES` and name it by --address, or take "
             "fewer workers."
+        )
+    if _has_no_token(cause):
+        return (
+            "This process has no token to show to the cluster. Put the cluster's, which `ray get-auth-token` prints on "
+            "its head, into RAY_AUTH_TOKEN, into ~/.ray/auth_token or into the file of RAY_AUTH_TOKEN_PATH; where the "
+            "cluster asks for none, set RAY_AUTH_MODE=disabled."
         )
     if _is_refused(cause):
         return (
