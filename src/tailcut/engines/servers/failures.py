@@ -11,6 +11,10 @@ class ShardLostError(TailcutError):
     """What a shard needs is gone for good: all shards must go back to a checkpoint."""
 
 
+class GradientsLostError(TailcutError):
+    """Gradients that an update needs are gone with their node: nothing of it is added to the parameters."""
+
+
 class ServersError(TailcutError):
     """The cluster does not do what is asked of it; the message says what to do."""
 
@@ -23,9 +27,10 @@ def _caused(error: BaseException) -> BaseException:
 
 def is_actor_gone(error: BaseException) -> bool:
     """Whether a call failed because its actor died, or is being restarted."""
-    from ray.exceptions import ActorUnavailableError, RayActorError
+    from ray.exceptions import OutOfMemoryError, RayActorError
 
-    return isinstance(error, RayActorError | ActorUnavailableError)
+    # Ray's memory monitor ends actors too, and tells it by an error of its own.
+    return isinstance(error, RayActorError | OutOfMemoryError)
 
 
 def never_began(error: BaseException) -> bool:
