@@ -33,6 +33,13 @@ def is_actor_gone(error: BaseException) -> bool:
     return isinstance(error, RayActorError | OutOfMemoryError)
 
 
+def is_restarting(error: BaseException) -> bool:
+    """Whether an actor is only not there yet, which is no death more."""
+    from ray.exceptions import ActorUnavailableError
+
+    return isinstance(error, ActorUnavailableError)
+
+
 def never_began(error: BaseException) -> bool:
     """Whether an actor died in its constructor, where it would die again."""
     return "creation task" in str(error) or "__init__" in str(error)
