@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Cli, Refused
 
+from tailcut.cli import train_command
 from tailcut.engines.records.read import read_run
 
 RAY = ("train", "--engine", "ray")
@@ -56,8 +57,23 @@ def test_policies_are_trained_recorded_and_kept(cli: Cli, folder: Path) -> None:
         ((*RAY, "--policy", "bayes:objective=gain"), "objective=gain does not go with"),
         ((*RAY, "--address", "nowhere"), "must be host:port"),
         ((*RAY, "--address", "127.0.0.1:1"), "No cluster answers at 127.0.0.1:1"),
+        ((*RAY, "--workers", "300"), "--workers must be at most 256"),
+        ((*RAY, "--workers", "300", "--address", "127.0.0.1:1"), "No cluster answers at 127.0.0.1:1"),
         ((*RAY, "--servers", "10000000", "--task", "logistic"), "can be divided over"),
     ],
 )
 def test_what_cannot_be_is_refused(refused: Refused, arguments: tuple[str, ...], words: str) -> None:
     assert words in refused(*arguments)
+
+
+def test_a_report_says_where_the_workers_are(monkeypatch: pytest.MonkeyPatch, cli: Cli, folder: Path) -> None:
+    monkeypatch.setattr(train_command, "train_on_servers", lambda *_: ())
+    told: list[str] = []
+    monkeypatch.setattr(train_command, "_show", lambda found, *_: told.append(found.setting))
+    for address in ((), ("--address", "head:6379"), ("--address", "auto")):
+        assert cli(*RAY, "--task", "logistic", "--workers", "2", *address).code == 0
+    assert [setting.split(", ")[1] for setting in told] == [
+        "2 processes on this machine",
+        "2 workers on the Ray cluster at head:6379",
+        "2 workers on the Ray cluster of this machine",
+    ]

@@ -1,4 +1,4 @@
-"""The options of commands that pages speak of: our own, torchrun's, and those of `ray start`."""
+"""The options of commands that pages speak of: our own, torchrun's, and those of Ray."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def torchrun_options() -> set[str]:
 
 
 def ray_options() -> set[str]:
-    """The long options of `ray start`."""
+    """The long options of `ray start` and `ray get-auth-token`."""
     load_ray()
     from ray.scripts import scripts
 
-    return {option for parameter in scripts.start.params for option in parameter.opts}
+    both = (*scripts.start.params, *scripts.get_auth_token.params)
+    return {option for parameter in both for option in parameter.opts}

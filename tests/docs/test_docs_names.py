@@ -66,7 +66,7 @@ def test_options_exist(page: Path) -> None:
     known = options(*COMMANDS) | {"--strict"}
     for text in [*quoted(page), *(b.text for b in blocks(page) if b.language in ("console", "text"))]:
         there = known | torchrun_options() if "torchrun" in text else known
-        there = there | ray_options() if "ray start" in text else there
+        there = there | ray_options() if re.search(r"\bray (start|get-auth-token)", text) else there
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", text):
             assert option in there, f"{name_of(page)} speaks of {option}"
 
@@ -83,6 +83,14 @@ def test_policies_with_parameters_can_be_made(page: Path) -> None:
             and not re.search("file=|folder=", text)
         ):
             assert makers.get(name, names.entrant)(text)
+
+
+def test_the_ray_page_names_policies_that_there_are() -> None:
+    section = (ROOT / "docs" / "ray.md").read_text().partition("## Which policies")[2].partition("\n## ")[0]
+    found = [name for name in re.findall(r"`([^`]+)`", section) if not name.startswith("+")]
+    assert "bounded-stale" in found
+    for name in found:
+        assert names.entrant(name)
 
 
 def test_the_readme_has_every_policy_and_every_bound() -> None:

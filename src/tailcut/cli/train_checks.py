@@ -14,6 +14,8 @@ from tailcut.errors import ParameterError, UnknownNameError
 from tailcut.policy import Policy
 
 TORCH, RAY = "torch", "ray"
+MOST_WORKERS = 256
+"""On one machine."""
 RESULT = "train.json"
 """In the folder of a run's records."""
 
@@ -28,6 +30,15 @@ def check_engine(engine: str, servers: int, address: str | None, checkpoints: Pa
         raise ParameterError(
             "--servers, --address and --checkpoints go with --engine ray: the torch engine has no servers. Add "
             "--engine ray."
+        )
+
+
+def check_workers(workers: int, address: str | None) -> None:
+    """Refuse more processes than one machine bears; a cluster says itself what it has room for."""
+    if address is None and workers > MOST_WORKERS:
+        raise ParameterError(
+            f"--workers must be at most {MOST_WORKERS}, but got {workers}. Try --workers 8, or name a Ray cluster by "
+            "--address."
         )
 
 

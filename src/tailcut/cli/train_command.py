@@ -17,7 +17,7 @@ from rich.console import Console
 from tailcut import names
 from tailcut.cli.arguments import command_line
 from tailcut.cli.entry import FAILED, app, fail
-from tailcut.cli.train_checks import RESULT, TORCH, check_engine, check_names, check_outputs
+from tailcut.cli.train_checks import RESULT, TORCH, check_engine, check_names, check_outputs, check_workers
 from tailcut.cli.train_on_servers import train_on_servers
 from tailcut.cli.watching import shown
 from tailcut.engines.live.train.job import Job, arms_of, notes_file, write_job
@@ -55,7 +55,9 @@ PASSED = {
 
 @app.command("train")
 def train_command(
-    workers: Annotated[int, typer.Option(help="Worker processes, on this machine.")] = 8,
+    workers: Annotated[
+        int, typer.Option(help="Worker processes, on this machine unless --address names a cluster.")
+    ] = 8,
     task: Annotated[str, typer.Option(help="What is trained; parameters as name:key=value.")] = "digits",
     policy: Annotated[
         str,
@@ -125,6 +127,7 @@ def train_command(
         journals=None if journal is None else str(journal.resolve()),
     )
     check_engine(engine, servers, address, checkpoints)
+    check_workers(workers, address)
     check_names(job, engine)
     source = None if slow is None else _source(slow, workers)
     delays = no_delays(workers) if source is None else _delays(source, workers, unit, seed)
@@ -134,7 +137,7 @@ def train_command(
     goal = trained.target if target is None else replace(trained.target, value=target)
     found = Training(
         command=command_line(),
-        setting=_setting(job, source, unit),
+        setting=_setting(job, source, unit, address),
         goal=goal,
         arms=_carried_out(job, delays, goal)
         if engine == TORCH
@@ -194,9 +197,12 @@ def _run(job: Job, work: Callable[[], None]) -> int:
         return in_processes(work, job.workers, PRELOAD, tell=tell, meanwhile=refresh)
 
 
-def _setting(job: Job, source: Source | None, unit: float) -> str:
+def _setting(job: Job, source: Source | None, unit: float, address: str | None) -> str:
+    where = "processes on this machine" if address is None else f"workers on the Ray cluster at {address}"
+    if address == "auto":
+        where = "workers on the Ray cluster of this machine"
     trained = (
-        f"{job.task}, {job.workers} processes on this machine, {job.batch} samples in a mini-batch, {job.optimiser} "
+        f"{job.task}, {job.workers} {where}, {job.batch} samples in a mini-batch, {job.optimiser} "
         f"with learning rate {job.rate:g} ({job.rule}), seed {job.seed}."
     )
     if source is None:

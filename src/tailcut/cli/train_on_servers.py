@@ -62,8 +62,9 @@ def train_on_servers(
         checkpoints: folder to keep versions in; None for none.
         say: is told how it goes.
     """
-    from tailcut.engines.servers.cluster import check_reachable, cluster, load_ray
+    from tailcut.engines.servers.cluster import cluster, load_ray
     from tailcut.engines.servers.computing import net_of
+    from tailcut.engines.servers.reaching import check_reachable
     from tailcut.engines.servers.slices import Slices
     from tailcut.engines.servers.train import train
 

@@ -22,12 +22,12 @@ class Actor:
     """Answers every call as it is told to."""
 
     def __init__(self, hello: Any = "hello", compute: Any = None) -> None:
-        self.hello, self.compute = _Call(hello), _Call(compute)
+        self.hello, self.compute, self.drop = _Call(hello, True), _Call(compute), _Call(None)
 
 
 class _Call:
-    def __init__(self, answer: Any) -> None:
-        self._answer = answer
+    def __init__(self, answer: Any, is_one: bool = False) -> None:
+        self._answer, self._is_one = answer, is_one
 
     def options(self, **_: Any) -> _Call:
         return self
@@ -38,7 +38,7 @@ class _Call:
             future.set_exception(self._answer)
         elif self._answer is not None:
             future.set_result(self._answer)
-        return future if self._answer == "hello" or self._answer is None else [future, "gradient"]
+        return future if self._is_one else [future, "gradient"]
 
 
 def crew_of(actor: Actor, news: list[Happening], said: list[str], clock: float = 0.0) -> Crew:
@@ -112,3 +112,82 @@ def test_a_worker_that_dies_whatever_it_does_is_given_up(monkeypatch: pytest.Mon
     assert isinstance(failed.error, ServersError)
     assert "Worker 0 has died 21 times before it was done with a mini-batch" in str(failed.error)
     assert said[0] == "Worker 0 has died; it is restarted, and takes part again when it is there."
+
+
+def test_a_worker_that_dies_as_it_begins_is_told_and_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crews, "AGAIN", 0.0)
+    killed = load_ray().exceptions.RayActorError(error_msg="It was killed.")
+    news: list[Happening] = []
+    said: list[str] = []
+
+    async def go() -> None:
+        crew = crew_of(Actor(hello=killed), news, said)
+        crew.add(0)
+        for _ in range(MOST_DEATHS):
+            await settled()
+        crew.close()
+
+    asyncio.run(go())
+    (failed,) = news
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, ServersError)
+    assert "Worker 0 has died 21 times" in str(failed.error)
+    assert said == ["Worker 0 has died 3 times as it began; it is tried again."]
+
+
+def test_a_worker_that_is_being_started_has_not_died(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crews, "AGAIN", 0.0)
+    monkeypatch.setattr(crews, "LATE", 0.0)
+    away = load_ray().exceptions.ActorUnavailableError("It is being restarted.", b"0" * 16)
+    news: list[Happening] = []
+    said: list[str] = []
+
+    async def go() -> None:
+        crew = crew_of(Actor(hello=away), news, said)
+        crew.add(0)
+        for _ in range(MOST_DEATHS):
+            await settled()
+        crew.close()
+
+    asyncio.run(go())
+    assert news == []
+    (line,) = said
+    assert line.startswith("Worker 0 is not there after 0 s")
+
+
+@pytest.mark.parametrize(("newest", "kinds"), [(0, [Back, Failed]), (1, [Back, Gone, Back, Back])])
+def test_lost_parameters_end_a_job_and_only_the_newest_send_all_back(newest: int, kinds: list[type]) -> None:
+    lost = load_ray().exceptions.ObjectLostError("00", "", "")
+    news: list[Happening] = []
+
+    async def go() -> None:
+        actors = {0: Actor(compute=lost), 1: Actor()}
+        crew = Crew(actors.__getitem__, lambda actor: None, 1, news.append, lambda line: None, lambda: 0.0)
+        crew.add(0)
+        await settled()
+        crew.begin(JOB, MANIFEST)
+        if newest:
+            crew.add(1)
+            crew.begin(Job(1, newest, 0), Manifest(newest, ("parameters",), ("state",)))
+        await settled()
+        crew.close()
+
+    asyncio.run(go())
+    assert [type(each) for each in news] == kinds
+
+
+def test_lost_parameters_of_a_dropped_job_are_nobodys_concern() -> None:
+    lost = load_ray().exceptions.ObjectLostError("00", "", "")
+    news: list[Happening] = []
+
+    async def go() -> None:
+        crew = crew_of(Actor(compute=lost), news, [])
+        crew.add(0)
+        await settled()
+        crew.begin(JOB, MANIFEST)
+        crew.drop(0)
+        await settled()
+        crew.close()
+
+    asyncio.run(go())
+    assert [type(each) for each in news] == [Back]

@@ -24,7 +24,7 @@ from tailcut.engines.records.start import asked_now
 from tailcut.engines.servers.computing import Setting
 from tailcut.engines.servers.crew import Done
 from tailcut.engines.servers.driver import Driver
-from tailcut.engines.servers.failures import ShardLostError
+from tailcut.engines.servers.failures import GradientsLostError, ShardLostError
 from tailcut.engines.servers.making import Made, Maker
 from tailcut.engines.servers.orders import Job, Order
 from tailcut.engines.servers.plan import Plan, Result
@@ -248,7 +248,7 @@ def _lose(monkeypatch: pytest.MonkeyPatch, gradients: int, parameters: int) -> N
     async def losing_gradients(self: Shards, shard: int, method: str, order: Order, *more: Any) -> Any:
         if order.base == gradients and shard == 1 and "gradients" not in lost:
             lost.add("gradients")
-            raise ShardLostError("Scripted: a gradient is gone.")
+            raise GradientsLostError("Scripted: a gradient is gone.")
         return await call(self, shard, method, order, *more)
 
     monkeypatch.setattr(Maker, "make", losing_parameters)

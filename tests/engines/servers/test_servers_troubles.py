@@ -63,6 +63,7 @@ def tried(code: str, *arguments: str, **environment: str) -> subprocess.Complete
     ("before", "environment", "words"),
     [
         ("", {"RAY_AUTH_TOKEN": "0" * 64}, "did not accept this process's token"),
+        ("", {"RAY_AUTH_TOKEN": "", "HOME": "/nowhere"}, "This process has no token to show"),
         (OTHER_VERSION, {}, "runs other versions than this process"),
     ],
 )

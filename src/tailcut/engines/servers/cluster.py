@@ -5,18 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from tailcut.engines.servers.failures import ServersError, sentence_of
-from tailcut.errors import InputError, MissingExtraError, ParameterError
-from tailcut.types import Seconds
-
-REACH: Seconds = 5.0
-"""Seconds in which a cluster's address must answer."""
+from tailcut.engines.servers.reaching import check_reachable
+from tailcut.errors import MissingExtraError
 
 _TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
@@ -60,7 +56,8 @@ def cluster(address: str | None, processors: int, store: int | None = None) -> I
 
     Raises:
         MissingExtraError: Ray is not installed.
-        InputError: nobody answers at the address.
+        ParameterError: the address is none.
+        InputError: no cluster answers there.
         ServersError: it does not accept this process, or could not be started.
     """
     ray = load_ray()
@@ -89,30 +86,6 @@ def cluster(address: str | None, processors: int, store: int | None = None) -> I
         yield ray
     finally:
         ray.shutdown()
-
-
-def check_reachable(address: str | None) -> None:
-    """See whether a cluster can be there, before Ray tries for minutes.
-
-    Raises:
-        InputError: the address is none, or nobody answers there.
-    """
-    if address is None or address == "auto":
-        return
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise ParameterError(
-            f"--address must be host:port of a cluster's head, or auto, but got {address!r}. ray start --head tells it."
-        )
-    try:
-        with socket.create_connection((host, int(port)), timeout=REACH):
-            pass
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(
-            f"No cluster answers at {address} ({reason}). Give the address that ray start --head told, or leave "
-            "--address out to start one here."
-        ) from error
 
 
 def _why(error: BaseException, address: str | None) -> str:

@@ -13,6 +13,7 @@ from tailcut.engines.servers.failures import (
     ShardLostError,
     is_actor_gone,
     is_object_lost,
+    is_restarting,
     never_began,
 )
 from tailcut.engines.servers.orders import Came, Job
@@ -20,7 +21,11 @@ from tailcut.engines.servers.shards import Manifest, Ref
 from tailcut.types import Seconds, WorkerId
 
 AGAIN: Seconds = 0.1
-"""Between two tries to reach a worker that is being restarted."""
+"""Between two tries to reach a worker that is being restarted; one that dies again is left alone for longer."""
+FEW = 3
+"""Deaths as it begins, after which that is said."""
+LATE: Seconds = 60.0
+"""Seconds after which it is said that a worker has not come."""
 MOST_DEATHS = 20
 """Of one worker, before it is done with anything: then there is something wrong with what it does."""
 
@@ -92,6 +97,7 @@ class _Place:
     busy: int | None = None
     forgotten: int = 0
     is_there: bool = False
+    hello: Hello | None = None
     deaths: int = 0
     waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -120,6 +126,7 @@ class Crew:
         self._hire, self._dismiss, self._shards = hire, dismiss, shards
         self._tell, self._say, self._clock = tell, say, clock
         self._places: dict[WorkerId, _Place] = {}
+        self._newest = -1
 
     @property
     def workers(self) -> list[WorkerId]:
@@ -152,6 +159,7 @@ class Crew:
         if place is None:
             return
         assert manifest.version == job.version
+        self._newest = max(self._newest, manifest.version)
         place.serial += 1
         place.busy = place.serial
         call = place.actor.compute.options(num_returns=1 + self._shards)
@@ -167,6 +175,7 @@ class Crew:
 
     def forget(self) -> None:
         """Nothing that is under way counts any more: the run has gone back behind it."""
+        self._newest = -1
         for place in self._places.values():
             place.forgotten, place.busy = place.serial, None
 
@@ -187,46 +196,82 @@ class Crew:
                 await self._gone(worker, place, error)
             elif not is_object_lost(error):
                 self._tell(Failed(error))
-            elif serial > place.forgotten:
-                # With these it would fail again, whoever does it.
-                lost = f"The parameters of version {job.version} are gone with their node."
-                self._tell(Failed(ShardLostError(lost)))
+            elif serial > place.forgotten and place.busy == serial:
+                self._lost(job, place)
             return
         place.deaths = 0
         is_wanted = self._places.get(worker) is place and serial > place.forgotten
         if is_wanted and not came.was_abandoned:
             self._tell(Done(came, tuple(refs[1:]), sent))
 
+    def _lost(self, job: Job, place: _Place) -> None:
+        """The parameters of a job that is still wanted are gone."""
+        lost = f"The parameters of version {job.version} are gone with their node."
+        if job.version >= self._newest or place.hello is None:
+            # With these it would fail again, whoever does it.
+            self._tell(Failed(ShardLostError(lost)))
+            return
+        # Newer ones are there: only this job is lost, as if its worker had died and come back at once.
+        self._say(f"{lost} Worker {job.worker} begins again with newer ones.")
+        place.busy = None
+        self._tell(Gone(job.worker))
+        self._tell(Back(job.worker, place.hello))
+
     async def _gone(self, worker: WorkerId, place: _Place, error: Exception) -> None:
         if not place.is_there:
             return
         place.is_there, place.busy, place.deaths = False, None, place.deaths + 1
-        if place.deaths > MOST_DEATHS:
-            why = str(error).strip().splitlines()[-1].strip()
-            self._tell(
-                Failed(
-                    ServersError(
-                        f"Worker {worker} has died {place.deaths} times before it was done with a mini-batch: {why}. "
-                        "Mend the task, or give workers more memory, and start again."
-                    )
-                )
-            )
+        if self._is_too_often(worker, place, error):
             return
         self._say(f"Worker {worker} has died; it is restarted, and takes part again when it is there.")
         self._tell(Gone(worker))
         await self._awaited(worker, place)
 
+    def _is_too_often(self, worker: WorkerId, place: _Place, error: Exception) -> bool:
+        """Whether a worker has died too often; if so, the run is told to end."""
+        if place.deaths <= MOST_DEATHS:
+            return False
+        why = str(error).strip().splitlines()[-1].strip()
+        self._tell(
+            Failed(
+                ServersError(
+                    f"Worker {worker} has died {place.deaths} times before it was done with a mini-batch: {why}. "
+                    "Mend the task, or give workers more memory, and start again."
+                )
+            )
+        )
+        return True
+
     async def _awaited(self, worker: WorkerId, place: _Place) -> None:
         """Wait until a worker that is being started answers."""
+        # Ray keeps the call of one that dies as it begins, and starts it again and again without a word.
+        late = asyncio.get_running_loop().call_later(
+            LATE,
+            self._say,
+            f"Worker {worker} is not there after {LATE:g} s: the cluster has no room for it, or it dies as it begins. "
+            "`ray status` and Ray's logs tell which.",
+        )
+        try:
+            await self._answered(worker, place)
+        finally:
+            late.cancel()
+
+    async def _answered(self, worker: WorkerId, place: _Place) -> None:
         while self._places.get(worker) is place:
             try:
-                hello: Hello = await place.actor.hello.remote()
+                place.hello = await place.actor.hello.remote()
             except Exception as error:
                 if not is_actor_gone(error) or never_began(error):
                     self._tell(Failed(error))
                     return
-                await asyncio.sleep(AGAIN)
+                if not is_restarting(error):
+                    place.deaths += 1
+                    if self._is_too_often(worker, place, error):
+                        return
+                    if place.deaths == FEW:
+                        self._say(f"Worker {worker} has died {FEW} times as it began; it is tried again.")
+                await asyncio.sleep(AGAIN * max(place.deaths, 1))
                 continue
             place.is_there = True
-            self._tell(Back(worker, hello))
+            self._tell(Back(worker, place.hello))
             return

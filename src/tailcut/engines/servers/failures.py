@@ -11,6 +11,10 @@ class ShardLostError(TailcutError):
     """What a shard needs is gone for good: all shards must go back to a checkpoint."""
 
 
+class GradientsLostError(TailcutError):
+    """Gradients that an update needs are gone with their node: nothing of it is added to the parameters."""
+
+
 class ServersError(TailcutError):
     """The cluster does not do what is asked of it; the message says what to do."""
 
@@ -23,9 +27,17 @@ def _caused(error: BaseException) -> BaseException:
 
 def is_actor_gone(error: BaseException) -> bool:
     """Whether a call failed because its actor died, or is being restarted."""
-    from ray.exceptions import ActorUnavailableError, RayActorError
+    from ray.exceptions import OutOfMemoryError, RayActorError
 
-    return isinstance(error, RayActorError | ActorUnavailableError)
+    # Ray's memory monitor ends actors too, and tells it by an error of its own.
+    return isinstance(error, RayActorError | OutOfMemoryError)
+
+
+def is_restarting(error: BaseException) -> bool:
+    """Whether an actor is only not there yet, which is no death more."""
+    from ray.exceptions import ActorUnavailableError
+
+    return isinstance(error, ActorUnavailableError)
 
 
 def never_began(error: BaseException) -> bool:
@@ -58,6 +70,16 @@ def _is_refused(error: BaseException) -> bool:
     )
 
 
+def _has_no_token(error: BaseException) -> bool:
+    """Whether this process found no token to show."""
+    return any(
+        "no authentication token was found" in str(each)
+        or "couldn't find an authentication token" in str(each)
+        or "RAY_AUTH_TOKEN_PATH is set but" in str(each)
+        for each in _chain(error)
+    )
+
+
 def sentence_of(error: BaseException) -> str | None:
     """What a user is told of an error of Ray's; None for one that nobody expected."""
     from ray import exceptions
@@ -68,6 +90,12 @@ def sentence_of(error: BaseException) -> str | None:
             "Ray's object store is full: parameters, optimiser state and the gradients of a round must fit into it. "
             "Start a cluster with `ray start --head --object-store-memory BYTES` and name it by --address, or take "
             "fewer workers."
+        )
+    if _has_no_token(cause):
+        return (
+            "This process has no token to show to the cluster. Put the cluster's, which `ray get-auth-token` prints on "
+            "its head, into RAY_AUTH_TOKEN, into ~/.ray/auth_token or into the file of RAY_AUTH_TOKEN_PATH; where the "
+            "cluster asks for none, set RAY_AUTH_MODE=disabled."
         )
     if _is_refused(cause):
         return (

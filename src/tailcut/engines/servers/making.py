@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from tailcut.engines.servers.crew import Done
-from tailcut.engines.servers.failures import ShardLostError
+from tailcut.engines.servers.failures import GradientsLostError
 from tailcut.engines.servers.reckoning import Reckoning
 from tailcut.engines.servers.shards import Shards
 from tailcut.types import Measured
@@ -51,11 +51,12 @@ class Maker:
         version changes alone: an update is made by all shards or by none.
 
         Raises:
-            ShardLostError: parameters are lost too.
+            ShardLostError: parameters are lost, or a shard does not come back.
+            ServersError: a shard dies whatever is done.
         """
         try:
             return await self._added(version, done)
-        except ShardLostError as error:
+        except GradientsLostError as error:
             await self._shards.go_back()
             order = replace(self._reckoning.order(self.term, version, []), id=f"{self.term}.{version}.none")
             await self._shards.apply(order, [])

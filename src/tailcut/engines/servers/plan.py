@@ -37,7 +37,7 @@ class Plan:
         prepare: is called in every new process.
         worker_needs, server_needs: what each asks of its node, by Ray's names: `CPU`, `GPU`, and those that nodes were
             started with.
-        patience: seconds to wait for the processes to be there, before the run is given up.
+        patience: seconds to wait for processes to be there, at first or after a death, before the run is given up.
     """
 
     setting: Setting

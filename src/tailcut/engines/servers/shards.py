@@ -12,14 +12,23 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
-from tailcut.engines.servers.failures import ShardLostError, is_actor_gone, is_object_lost, never_began
+from tailcut.engines.servers.failures import (
+    GradientsLostError,
+    ServersError,
+    ShardLostError,
+    is_actor_gone,
+    is_object_lost,
+    never_began,
+)
 from tailcut.engines.servers.orders import Answer, Order
 from tailcut.types import Seconds
 
 Ref: TypeAlias = Any
 """An object of Ray's store, to be awaited or handed on."""
 AGAIN: Seconds = 0.05
-"""Between two tries to reach a shard that is being restarted."""
+"""Between two tries to reach a shard that is being restarted; one that dies again is left alone for longer."""
+MOST_DEATHS = 20
+"""Of one shard in one order: then it will not live through it."""
 
 
 @final
@@ -44,7 +53,7 @@ class Shards:
     Args:
         actors: `(shards,)` handles.
         say: is told of deaths and returns.
-        patience: seconds that a shard may take to come back. first: to be there at all.
+        patience: seconds that a shard may take to be there, at first or again.
 
     Attributes:
         manifest: newest; None before `give`.
@@ -56,12 +65,11 @@ class Shards:
         actors: Sequence[Any],
         say: Callable[[str], None],
         patience: Seconds = 60.0,
-        first: Seconds = 60.0,
     ) -> None:
         self.manifest: Manifest | None = None
         self.restored = 0
         self._actors, self._say = actors, say
-        self._patience, self._usual = first, patience
+        self._patience = patience
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -70,7 +78,6 @@ class Shards:
         """All begin with these parameters, whatever they had."""
         self.manifest = manifest
         await asyncio.gather(*(self._give(shard) for shard in range(len(self))))
-        self._patience = self._usual
 
     async def weigh(self, order: Order, gradients: Sequence[Sequence[Ref]]) -> list[Answer]:
         """The norms of an update, by shard; nothing is applied."""
@@ -85,7 +92,9 @@ class Shards:
             gradients: `(gradients, shards)` refs.
 
         Raises:
-            ShardLostError: an object that is needed is gone with its node; the manifest is as before.
+            GradientsLostError: gradients are gone with their node; the manifest is as before.
+            ShardLostError: parameters are, or a shard does not come back.
+            ServersError: a shard dies whenever it is told to.
         """
         calls = [self._call(shard, "apply", order, gradients, 3) for shard in range(len(self))]
         made = await _all(calls)
@@ -110,7 +119,7 @@ class Shards:
         self, shard: int, method: str, order: Order, gradients: Sequence[Sequence[Ref]], returns: int
     ) -> tuple[Any, ...]:
         """Call a shard until it answers; one that died is given its piece again first."""
-        ends = asyncio.get_running_loop().time() + self._patience
+        deaths = 0
         while True:
             call = getattr(self._actors[shard], method).options(num_returns=returns)
             refs = call.remote(order, *(gradient[shard] for gradient in gradients))
@@ -120,8 +129,13 @@ class Shards:
                 return (answer, *refs[1:])
             if answer is not None and answer.version is not None:
                 raise ShardLostError(f"Server shard {shard} refused update {order.id}: {answer.refused}.")
-            if asyncio.get_running_loop().time() > ends:
-                raise ShardLostError(f"Server shard {shard} did not come back within {self._patience:g} s.")
+            deaths += 1
+            if deaths > MOST_DEATHS:
+                raise ServersError(
+                    f"Server shard {shard} has died {deaths} times in update {order.id}. Give servers more memory, or "
+                    "take more of them, and start again."
+                )
+            await asyncio.sleep(AGAIN * deaths)
             await self._give(shard)
             self.restored += 1
 
@@ -132,7 +146,9 @@ class Shards:
             return answer
         except Exception as error:
             if is_object_lost(error):
-                raise ShardLostError(f"An object that shard {shard} needs is gone with its node.") from error
+                raise GradientsLostError(
+                    f"A gradient that shard {shard} needs is gone with its node."
+                ) from error
             if not is_actor_gone(error):
                 raise
             self._say(f"Server shard {shard} has died; it is restarted and given its parameters again.")

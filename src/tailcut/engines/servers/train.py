@@ -112,7 +112,7 @@ class _Training:
             for number, piece in enumerate(self._slices.all):
                 telling = Telling(tuple(names), tuple(sizes), self._task.noise_of, piece)
                 self._servers.append(self._hiring.shard(number, telling))
-            self._shards = Shards(self._servers, self._say, first=self._plan.patience)
+            self._shards = Shards(self._servers, self._say, self._plan.patience)
             return await self._carried_out(first)
         finally:
             if not self._is_begun:

@@ -18,8 +18,6 @@ from tailcut.types import Seconds
 DDP = "ddp"
 """Plain DistributedDataParallel, which is no policy."""
 UNTIL_CLOSED = "+until-closed"
-MOST_WORKERS = 256
-"""On one machine."""
 _JOB, _DELAYS = "job.json", "delays.npy"
 
 
@@ -111,8 +109,7 @@ class Job:
     journals: str | None = None
 
     def __post_init__(self) -> None:
-        _whole("workers", self.workers, 1, MOST_WORKERS)
-        for name in ("updates", "every", "batch"):
+        for name in ("workers", "updates", "every", "batch"):
             _whole(name, getattr(self, name), 1)
         _whole("micro", self.pieces, 2)
         if not 0.0 < self.rate < math.inf:
@@ -145,11 +142,9 @@ def notes_file(folder: Path, arm: int, worker: int) -> Path:
     return folder / f"{arm}.{worker}.json"
 
 
-def _whole(name: str, value: int, least: int, most: int | None = None) -> None:
+def _whole(name: str, value: int, least: int) -> None:
     if value < least:
         raise ParameterError(f"--{name} must be at least {least}, but got {value}. Try --{name} {least}.")
-    if most is not None and value > most:
-        raise ParameterError(f"--{name} must be at most {most}, but got {value}. Try --{name} 8.")
 
 
 def spread(seconds: Seconds, sizes: Sequence[int]) -> list[Seconds]:
