@@ -33,7 +33,7 @@ def plan() -> Plan:
     policy = names.entrant("wait-all").policy
     assert isinstance(policy, Policy)
     setting = Setting(partial(task, 2000), 8, 0, 1, Delays(np.full((1, 2), 0.05)))
-    needs = {"worker_needs": {WORKERS: 1}, "server_needs": {SERVERS: 1}}
+    needs: dict[str, Any] = {"worker_needs": {WORKERS: 1}, "server_needs": {SERVERS: 1}}
     recipe = Recipe(0.1, optimiser="momentum")
     return Plan(setting, policy, recipe, 2, 2, updates=100_000, every=100_000, keep_every=EVERY, **needs)
 
