@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,6 @@ import numpy as np
 from benchmarks.claims import Claim, print_table
 from benchmarks.servers.job import local_cluster
 from tailcut import names
-from tailcut.engines.servers.actors import digest_of
 from tailcut.engines.servers.cluster import cluster
 from tailcut.engines.servers.computing import Setting
 from tailcut.engines.servers.driver import Driver
@@ -29,9 +28,10 @@ from tailcut.engines.servers.train import train
 from tailcut.engines.slow.delays import Delays
 from tailcut.learning.recipe import Recipe
 from tailcut.policy import Policy
-from tailcut.testing.manifests import Violation, check
+from tailcut.testing.manifests import Gradient, Violation, check
 from tailcut.testing.servers import Strike, Strikes
 from tailcut.testing.servers_replay import replayed
+from tailcut.types import RoundRecord
 
 WORKERS, SERVERS, APART = 4, 2, 6
 """Updates from one death to the next."""
@@ -80,12 +80,10 @@ def killed(ray: Any, strikes: list[Strike]) -> tuple[int, int, int, str]:
     """One run with these deaths; how many there were, versions, shards restored, and what was wrong."""
     with tempfile.TemporaryDirectory() as name:
         script = Strikes(Path(name), tuple(strikes))
-        manifests: dict[int, list[str]] = {}
-        note = _noting(ray, script, manifests, len(strikes))
         # As long as it takes for all to happen, and everybody to be there again.
-        result = train(ray, plan(script, 100_000), meanwhile=note)
+        result = train(ray, plan(script, 100_000), meanwhile=_ending(script, len(strikes)))
         try:
-            check(script.seen(), manifests, SERVERS)
+            check(script.seen(), SERVERS, accepted(result.rounds), result.version)
             wrong = ""
         except Violation as violation:
             wrong = str(violation)
@@ -102,21 +100,26 @@ def _apart(result: Result) -> str:
     return "" if apart < SAME else f"parameters {apart:.1e} from those of one process"
 
 
-def _noting(
-    ray: Any, script: Strikes, manifests: dict[int, list[str]], deaths: int
-) -> Callable[[Driver], None]:
-    """Write down every manifest; end the run a few updates after the last death."""
+def accepted(rounds: Sequence[RoundRecord]) -> dict[int, list[Gradient]]:
+    """What the driver says that rounds accepted: all at their own version, as everything here waits for all."""
+    return {
+        record.version: [
+            (worker, record.version) for worker in record.roster.workers[record.accepted > 0].tolist()
+        ]
+        for record in rounds
+    }
+
+
+def _ending(script: Strikes, deaths: int) -> Callable[[Driver], None]:
+    """End the run a few updates after the last death."""
     ends: list[int] = []
 
-    def note(driver: Driver) -> None:
-        now = driver.manifest
-        if now is not None and now.version not in manifests:
-            manifests[now.version] = [digest_of(each).hex() for each in ray.get(list(now.parameters))]
+    def look(driver: Driver) -> None:
         if not ends and script.struck() == deaths and len(driver.roster.there) == WORKERS:
             ends.append(driver.version + APART)
         driver.over |= bool(ends) and driver.version >= ends[0]
 
-    return note
+    return look
 
 
 # -- the driver -----------------------------------------------------------------------------------------------------
@@ -134,8 +137,8 @@ def driver_killed(ray: Any, times: int) -> list[Claim]:
     address = ray.get_runtime_context().gcs_address
     with tempfile.TemporaryDirectory() as name:
         folder, lives, most_lost, reached = Path(name), 0, 0, 0
-        for _ in range(times):
-            process = _driver(folder, address)
+        for life in range(times):
+            process = _driver(folder, address, life)
             while _newest(folder / "kept") < reached + EVERY and process.poll() is None:
                 time.sleep(0.05)
             time.sleep(float(rng.uniform(0.0, 2.0)))
@@ -143,11 +146,13 @@ def driver_killed(ray: Any, times: int) -> list[Claim]:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             reached = _newest(folder / "kept")
-            made = max(each.version for each in Strikes(folder).seen() if each.point == "applied") + 1
+            noted = Strikes(_notes(folder, life)).seen()
+            made = max(each.version for each in noted if each.point == "applied") + 1
             most_lost = max(most_lost, made - reached)
-        last = _driver(folder, address)
+        last = _driver(folder, address, times)
         code = last.wait(timeout=300)
         told = json.loads((folder / "result.json").read_text()) if code == 0 else {"version": None}
+        wrong = _wrong_in_lives(folder, times) if code == 0 else "it failed"
         (folder / "usual").mkdir()
         usual = train(ray, plan(Strikes(folder / "usual"), UPDATES)) if code == 0 else None
         apart = (
@@ -162,6 +167,7 @@ def driver_killed(ray: Any, times: int) -> list[Claim]:
             f"version {told['version']} after {lives} deaths, at most {most_lost} updates made again",
             told["version"] == UPDATES and lives == times and most_lost <= 3 * EVERY,
         ),
+        Claim(f"{what}: no violation", wrong or f"none in {times + 1} drivers' lives", not wrong),
         Claim(
             f"{what}: the parameters are those of a run without deaths", f"{apart:.1e} apart", apart < SAME
         ),
@@ -173,14 +179,33 @@ def _newest(kept: Path) -> int:
     return max((int(each.stem[1:]) for each in kept.glob("v*.safetensors")), default=0)
 
 
-def _driver(folder: Path, address: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "benchmarks.servers.deaths", str(folder), address]
+def _notes(folder: Path, life: int) -> Path:
+    """Where the processes of one driver write: some outlive it, and are still at work when the next one begins."""
+    return folder / f"life.{life}"
+
+
+def _wrong_in_lives(folder: Path, last: int) -> str:
+    """What is wrong with the course of any driver; each goes on from what those before it have made."""
+    everybody = {v: [(worker, v) for worker in range(WORKERS)] for v in range(UPDATES)}
+    known = None
+    try:
+        for life in range(last + 1):
+            ended = UPDATES if life == last else None
+            known = check(Strikes(_notes(folder, life)).seen(), SERVERS, everybody, ended, known)
+    except Violation as violation:
+        return f"life {life}: {violation}"
+    return ""
+
+
+def _driver(folder: Path, address: str, life: int) -> subprocess.Popen[bytes]:
+    _notes(folder, life).mkdir()
+    command = [sys.executable, "-m", "benchmarks.servers.deaths", str(folder), address, str(life)]
     return subprocess.Popen(command, start_new_session=True)
 
 
-def drive(folder: Path, address: str) -> None:
+def drive(folder: Path, address: str, life: int) -> None:
     """Be a driver that may be killed."""
-    usual = plan(Strikes(folder), UPDATES)
+    usual = plan(Strikes(_notes(folder, life)), UPDATES)
     with cluster(address, 0) as ray:
         result = train(ray, replace(usual, checkpoints=folder / "kept", keep_every=EVERY))
     told = {"version": result.version, "parameters": result.parameters.tolist()}
@@ -188,4 +213,4 @@ def drive(folder: Path, address: str) -> None:
 
 
 if __name__ == "__main__":
-    drive(Path(sys.argv[1]), sys.argv[2])
+    drive(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

@@ -1,50 +1,184 @@
 """One server's saturation point: how many gradients a second it takes, and how shards and workers change that.
 
 Asynchronous, so that nobody waits for anybody: every gradient is an update of its own, and servers are the only thing
-that all have to go through. Workers compute next to nothing.
+that all have to go through. Workers sleep for next to nothing. They are on one node and servers on another, each with
+an object store of its own, so that parameters and gradients travel, over the loopback device, whose counter is read.
+
+A run begins with all workers, and some leave each time when enough was seen: processes that start would be in the way.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import mean
+from typing import Any, TypeAlias, final
 
 from benchmarks.claims import Claim, print_table
-from benchmarks.servers.job import local_cluster, measured, run
+from benchmarks.servers import nodes as places
+from benchmarks.servers.job import run
+from benchmarks.servers.nodes import Nodes, nodes
 from benchmarks.servers.traffic import loopback
+from tailcut.engines.servers.driver import Driver
 
 WORKERS, SERVERS = (1, 2, 4, 8), (1, 2, 4)
-UNIT = 0.02
+"""Each twice the one before; more where there are more processors than two."""
+NETS = {"1 M": (13_000, 60), "8 M": (106_600, 16)}
+"""Parameters: hidden units, and updates that are counted with each number of workers."""
+LARGE = "8 M"
+UNIT = 0.002
 """Seconds of sleep that a gradient takes."""
-UPDATES = 150
+GAIN = 1.1
+"""Twice the workers that make less than this of the rate have found servers saturated."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """With so many workers and shards: gradients per second, and bytes that each of them moved."""
+
+    rate: float
+    bytes: float
+
+
+Cells: TypeAlias = dict[tuple[str, int, int], list[Cell]]
+"""By net, shards and workers; one of each repeat."""
+
+
+@final
+@dataclass(slots=True)
+class _Counting:
+    """Counts, and sends workers home: one run.
+
+    Attributes:
+        updates: to count with each number of workers.
+        cells: found, by workers.
+    """
+
+    updates: int
+    cells: dict[int, Cell] = field(default_factory=dict)
+    _left: list[int] = field(default_factory=lambda: sorted(WORKERS))
+    _settled_at: int = max(WORKERS)
+    _began: tuple[int, float, int] | None = None
+
+    def __call__(self, driver: Driver) -> None:
+        """Look up."""
+        if driver.over:
+            return
+        workers, now = self._left[-1], (driver.version, time.monotonic(), loopback())
+        if self._began is None:
+            if len(driver.roster.there) == workers and driver.version >= self._settled_at:
+                self._began = now
+        elif driver.version >= self._began[0] + self.updates:
+            gradients, seconds, moved = (
+                after - before for after, before in zip(now, self._began, strict=True)
+            )
+            self.cells[workers] = Cell(gradients / seconds, moved / gradients)
+            self._left.pop()
+            driver.over = not self._left
+            for worker in range(self._left[-1] if self._left else workers, workers):
+                driver.remove(worker)
+            # Everybody has had a turn by then.
+            self._began, self._settled_at = None, driver.version + workers
+
+
+def counted(cluster: Nodes, hidden: int, servers: int, updates: int) -> dict[int, Cell]:
+    """One run; by workers."""
+    counting = _Counting(updates)
+    needs: dict[str, Any] = {"worker_needs": {places.WORKERS: 1}, "server_needs": {places.SERVERS: 1}}
+    run(
+        cluster.ray,
+        "async",
+        workers=max(WORKERS),
+        servers=servers,
+        hidden=hidden,
+        seconds=UNIT,
+        updates=1_000_000,
+        more=needs,
+        meanwhile=counting,
+    )
+    return counting.cells
+
+
+def saturated(rates: Mapping[int, float]) -> int | None:
+    """The workers from which on twice as many add next to nothing, up to the most there were; None if they still do.
+
+    Example:
+        >>> saturated({1: 10.0, 2: 19.0, 4: 20.0, 8: 20.5}), saturated({1: 10.0, 2: 10.5, 4: 12.0})
+        (2, None)
+    """
+    counts = sorted(rates)
+    flat = [rates[two] < GAIN * rates[one] for one, two in pairwise(counts)]
+    steep = max((place + 1 for place, is_flat in enumerate(flat) if not is_flat), default=0)
+    return counts[steep] if steep < len(flat) else None
 
 
 def main(repeats: int) -> list[Claim]:
-    """Run and show; there is no limit to hold."""
-    rates: dict[tuple[int, int], list[float]] = {(w, s): [] for s in SERVERS for w in WORKERS}
-    moved: dict[tuple[int, int], list[float]] = {key: [] for key in rates}
-    with local_cluster(max(WORKERS) + max(SERVERS)) as ray:
+    """Run and judge."""
+    found: Cells = {(net, s, w): [] for net in NETS for s in SERVERS for w in WORKERS}
+    with nodes({places.SERVERS: max(SERVERS)}) as cluster:
+        cluster.add(**{places.WORKERS: max(WORKERS)})
         for _ in range(repeats):
-            for workers, servers in rates:
-                before = loopback()
-                result = run(ray, "async", workers=workers, servers=servers, seconds=UNIT, updates=UPDATES)
-                rates[workers, servers].append(measured(result).gradients)
-                moved[workers, servers].append((loopback() - before) / UPDATES)
-    rows = [
-        [
-            f"{servers} shard{'s' * (servers > 1)}",
-            *(
-                f"{mean(rates[w, servers]):.0f} ({min(rates[w, servers]):.0f}–{max(rates[w, servers]):.0f})"
-                for w in WORKERS
-            ),
-            f"{mean(moved[max(WORKERS), servers]) / 1e3:.0f}",
-        ]
-        for servers in SERVERS
-    ]
-    ideal = [f"{w / UNIT:.0f}" for w in WORKERS]
-    rows.append(["nothing but computing", *ideal, ""])
+            for net, (hidden, updates) in NETS.items():
+                for servers in SERVERS:
+                    for workers, cell in counted(cluster, hidden, servers, updates).items():
+                        found[net, servers, workers].append(cell)
+    for net in NETS:
+        _tell(net, found, repeats)
+    return _claims(found)
+
+
+def _rates(found: Cells, net: str, servers: int) -> dict[int, float]:
+    return {w: mean(cell.rate for cell in found[net, servers, w]) for w in WORKERS}
+
+
+def _tell(net: str, found: Cells, repeats: int) -> None:
+    rows = []
+    for servers in SERVERS:
+        point = saturated(_rates(found, net, servers))
+        rows.append(
+            [
+                f"{servers} shard{'s' * (servers > 1)}",
+                *(_words(found[net, servers, w]) for w in WORKERS),
+                f"> {max(WORKERS)}" if point is None else str(point),
+            ]
+        )
     print_table(
-        f"Gradients per second, asynchronous, 1 M parameters, {1e3 * UNIT:.0f} ms of work; {repeats} repeats",
-        ("", *(f"{w} worker{'s' * (w > 1)}" for w in WORKERS), "KB of messages each"),
+        f"Gradients per second, and MB that each moves; asynchronous, {net} parameters, {1e3 * UNIT:.0f} ms of sleep; "
+        f"{repeats} repeats",
+        ("", *(f"{w} worker{'s' * (w > 1)}" for w in WORKERS), "saturated by"),
         rows,
     )
-    return []
+
+
+def _words(cells: Sequence[Cell]) -> str:
+    rates = [cell.rate for cell in cells]
+    moved = mean(cell.bytes for cell in cells) / 1e6
+    return f"{mean(rates):.1f} ({min(rates):.1f}–{max(rates):.1f}), {moved:.1f} MB"
+
+
+def _claims(found: Cells) -> list[Claim]:
+    claims = []
+    for net in NETS:
+        one = _rates(found, net, 1)
+        point, most = saturated(one), max(one.values())
+        claims.append(
+            Claim(
+                f"one server's saturation point is found, {net} parameters: twice the workers add < {GAIN - 1:.0%}",
+                f"{point} workers, {most:.1f} gradients per second"
+                if point
+                else f"none up to {max(WORKERS)} workers",
+                point is not None,
+            )
+        )
+    best = {servers: max(_rates(found, LARGE, servers).values()) for servers in SERVERS}
+    claims.append(
+        Claim(
+            f"2 shards take at least as many gradients per second as 1, {LARGE} parameters",
+            ", ".join(f"{rate:.1f} with {servers}" for servers, rate in best.items()),
+            best[2] >= best[1],
+        )
+    )
+    return claims

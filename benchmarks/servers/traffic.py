@@ -3,7 +3,8 @@
 Workers are on one node and servers on another, each a process of this machine with an object store of its own. All that
 goes between processes goes over the loopback device, whose counter is read: objects that travel, values that Ray
 sends along with the news of them, and all its other messages. What a gradient costs is told by two runs that accept the
-same number of gradients, of which one drops as many again.
+same number of gradients, of which one drops as many again. A gradient comes in as many pieces as there are shards, and
+each of them is small or large for itself.
 """
 
 from __future__ import annotations
@@ -20,10 +21,15 @@ from benchmarks.servers.nodes import SERVERS, WORKERS, Nodes, nodes
 ACCEPTED, UPDATES = 2, 40
 INLINED = 100 * 1024
 """Bytes up to which Ray sends a value along with the news of it."""
-NETS = {"small": 250, "large": 13_000}
-"""Hidden units of nets of 19 thousand and one million parameters."""
+CASES = {
+    "small": (250, 1, (False, True)),
+    "large": (13_000, 1, (False, True)),
+    "middling, 4 shards": (1000, 4, (False,)),
+    "large, 4 shards": (13_000, 4, (False,)),
+}
+"""Hidden units of nets of 19 thousand, 75 thousand and one million parameters; shards; whether pushed as they come."""
 SLACK = 0.02
-"""Of a gradient's bytes: what messages about it may take, of a large one."""
+"""Of a gradient's bytes: what messages about it may take, of one in large pieces."""
 
 
 @final
@@ -52,7 +58,7 @@ def loopback() -> int:
     return 0
 
 
-def moved(cluster: Nodes, hidden: int, workers: int, eager: bool) -> Moved:
+def moved(cluster: Nodes, hidden: int, servers: int, workers: int, eager: bool) -> Moved:
     """Train, and count. Whoever is not accepted finishes, and is dropped."""
     ray = cluster.ray
     counts: list[int] = []
@@ -75,7 +81,7 @@ def moved(cluster: Nodes, hidden: int, workers: int, eager: bool) -> Moved:
         ray,
         f"backup:c={ACCEPTED}",
         workers=workers,
-        servers=1,
+        servers=servers,
         hidden=hidden,
         seconds=0.1,
         updates=UPDATES,
@@ -100,33 +106,37 @@ def main(repeats: int) -> list[Claim]:
     rows, claims = [], []
     with nodes({SERVERS: 4}) as cluster:
         cluster.add(**{WORKERS: 2 * ACCEPTED})
-        for name, hidden in NETS.items():
-            for eager in (False, True):
+        for name, (hidden, servers, ways) in CASES.items():
+            for eager in ways:
                 costs, dropped, size = [], 0, 0
                 for _ in range(repeats):
-                    plain = moved(cluster, hidden, ACCEPTED, eager)
-                    more = moved(cluster, hidden, 2 * ACCEPTED, eager)
+                    plain = moved(cluster, hidden, servers, ACCEPTED, eager)
+                    more = moved(cluster, hidden, servers, 2 * ACCEPTED, eager)
                     costs.append((more.bytes - plain.bytes) / (more.dropped - plain.dropped))
                     dropped, size = dropped + more.dropped - plain.dropped, 4 * more.parameters
+                # Ray looks at each returned value, which is a piece.
+                piece = size / servers
                 how = "pushed as it comes" if eager else "fetched when accepted"
                 rows.append(
                     [
                         f"{name}, {how}",
                         f"{size / 1e3:.0f}",
+                        f"{piece / 1e3:.0f}",
                         str(dropped),
                         *(f"{each / 1e3:.1f}" for each in (mean(costs), min(costs), max(costs))),
                         f"{mean(costs) / size:.3f}",
                     ]
                 )
-                if not eager and size > INLINED:
+                if not eager and piece > INLINED:
                     claims.append(
                         Claim(
-                            f"a dropped gradient of {size / 1e6:.1f} MB moves no numbers, only words (≤ {SLACK} of it)",
+                            f"a dropped gradient of {size / 1e6:.1f} MB in pieces of {piece / 1e6:.1f} "
+                            f"moves no numbers, only words (≤ {SLACK} of it)",
                             f"{mean(costs) / 1e3:.1f} KB",
                             mean(costs) <= SLACK * size,
                         )
                     )
-                if eager and size > INLINED:
+                if eager and piece > INLINED:
                     claims.append(
                         Claim(
                             "pushed as it comes it would move whole",
@@ -136,7 +146,7 @@ def main(repeats: int) -> list[Claim]:
                     )
     print_table(
         f"Traffic of a dropped gradient, between a node of workers and one of servers; {repeats} repeats",
-        ("", "gradient, KB", "dropped", "KB each", "least", "most", "of its size"),
+        ("", "gradient, KB", "its pieces", "dropped", "KB each", "least", "most", "of its size"),
         rows,
     )
     return claims

@@ -68,9 +68,8 @@ class Books:
 
     def settle(self, command: Settle) -> None:
         """What arrived outside its own round was used, or came in vain."""
-        waiting = self._arrived.get((command.worker, command.version))
-        if command.fate is not Fate.USED and waiting:
-            self._late.append(waiting.pop())
+        if command.fate is not Fate.USED and (command.worker, command.version) in self._arrived:
+            self._late.append(self._take(command.worker, command.version, -1))
             self._jobs.dropped(self._late[-1])
 
     def close(self, command: CloseRound, opened: Seconds, now: Seconds) -> Update:
@@ -83,9 +82,10 @@ class Books:
         self._started, self._dropped, self._late = [], [], []
         return Update(command.record, opened, now, accepted, shares, *begun)
 
-    def _take(self, worker: WorkerId, version: int) -> Work:
+    def _take(self, worker: WorkerId, version: int, place: int = 0) -> Work:
+        """One of those that wait; of workers with none left nothing is kept."""
         waiting = self._arrived[worker, version]
-        work = waiting.pop(0)
+        work = waiting.pop(place)
         if not waiting:
             del self._arrived[worker, version]
         return work

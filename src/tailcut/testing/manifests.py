@@ -1,11 +1,23 @@
-"""Checks the course of a training on servers from what its processes wrote down. Shares no code with the engine."""
+"""Checks the course of a training on servers from what its processes wrote down. Shares no code with the engine.
+
+Whose gradients an update is made of is told by the gradients themselves: shards write down digests of those that they
+have added, workers of those that they have computed. What the driver says of it is only compared with that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, final
 
 from tailcut.testing.servers import Seen
+
+Gradient: TypeAlias = tuple[int, int]
+"""Who computed it, and the version that it was computed at."""
+Digests: TypeAlias = Mapping[int, tuple[str, ...]]
+"""By version, of each shard's piece of the parameters."""
+Computed: TypeAlias = dict[tuple[int, str], set[Gradient]]
+"""By shard and digest, whose piece of a gradient it is."""
 
 
 @final
@@ -13,34 +25,175 @@ class Violation(AssertionError):  # noqa: N818
     """Something that must never happen."""
 
 
-def check(seen: Sequence[Seen], manifests: Mapping[int, Sequence[str]], shards: int) -> None:
+@final
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A shard's piece at a version, and the gradients that made it of the one before; digests."""
+
+    piece: str
+    gradients: tuple[str, ...] = ()
+
+
+def check(
+    seen: Sequence[Seen],
+    shards: int,
+    accepted: Mapping[int, Iterable[Gradient]],
+    ended: int | None = None,
+    known: Digests | None = None,
+) -> dict[int, tuple[str, ...]]:
     """Refuse a course in which an update was lost, doubled or mixed with another.
 
+    It is the course of one driver, in which no accepted gradient was lost and nobody went back to a checkpoint.
+
     Args:
-        seen: what shards wrote down: every update they have made, with a digest of the parameters after it.
-        manifests: by version, the digests of what workers were given, by shard.
+        seen: what workers and shards wrote down, in order.
         shards: how many there are.
+        accepted: by the version that an update follows, the gradients that its round accepted, as the driver says.
+        ended: the version at which the run ended; None where its driver was killed.
+        known: the versions of the drivers before this one, which goes on from one of them; None for the first driver.
+
+    Returns:
+        The versions that all shards have made, after those of `known` that this driver went on from.
 
     Raises:
         Violation: says what.
     """
-    made: list[dict[int, set[str]]] = [{} for _ in range(shards)]
+    histories = [_history(seen, shard, known) for shard in range(shards)]
+    first = min(histories[0], default=0)
+    newest = min(max(each, default=first) for each in histories)
+    for shard, history in enumerate(histories):
+        if min(history, default=first) != first:
+            raise Violation(f"Shard {shard} began with version {min(history)}, shard 0 with {first}.")
+        if ended is not None and max(history, default=first) < ended:
+            raise Violation(f"The run ended at version {ended}, but shard {shard} never made it.")
+    _check_handed_out(seen, histories, first, ended)
+    _check_accepted(histories, _computed(seen), accepted, range(first, newest if ended is None else ended))
+    before = {version: digests for version, digests in (known or {}).items() if version < first}
+    return before | {
+        version: tuple(history[version].piece for history in histories)
+        for version in range(first, newest + 1)
+        if all(histories)
+    }
+
+
+def _history(seen: Sequence[Seen], shard: int, known: Digests | None) -> dict[int, _Step]:
+    """What a shard was at each version: those that it was given and made in the end, one following from the other."""
+    steps: dict[int, _Step] = {}
+    ways: dict[int, set[_Step]] = {}
+    process, now = 0, None
     for each in seen:
-        if each.kind == "shard" and each.point == "applied":
-            made[each.number].setdefault(each.version + 1, set()).add(each.what)
-    for version, digests in sorted(manifests.items()):
-        if version == 0:
+        if each.kind != "shard" or each.number != shard:
             continue
-        for shard, digest in enumerate(digests):
-            found = made[shard].get(version)
-            if found is None:
+        if each.process != process:
+            # Whoever is started anew has nothing.
+            process, now = each.process, None
+        if each.point == "giving":
+            now = each.version
+            steps = _given(each, steps, known)
+        elif each.point == "applied":
+            made, step = each.version + 1, _Step(each.what[0], each.what[1:])
+            if now == made and steps[made] == step:
+                # An order that came twice and was carried out once.
+                continue
+            if now != each.version:
+                raise Violation(f"Shard {shard} made version {made} when it had version {now}.")
+            _check_step(shard, made, steps[now], step)
+            ways.setdefault(made, set()).add(step)
+            if len(ways[made]) > 1:
+                raise Violation(f"Shard {shard} made version {made} in {len(ways[made])} ways.")
+            steps[made], now = step, made
+    return steps
+
+
+def _given(each: Seen, steps: dict[int, _Step], known: Digests | None) -> dict[int, _Step]:
+    """The history of a shard that goes on from what it was given."""
+    version, shard, (piece,) = each.version, each.number, each.what
+    if steps:
+        there = steps[version].piece if version in steps else None
+    elif known is not None:
+        there = known[version][shard] if version in known else None
+    else:
+        there = piece if version == 0 else None
+    if there is None:
+        raise Violation(f"Shard {shard} was given version {version}, which it never made.")
+    if there != piece:
+        raise Violation(f"Shard {shard} was given as version {version} something else than it had made.")
+    return {v: step for v, step in steps.items() if v <= version} or {version: _Step(piece)}
+
+
+def _check_step(shard: int, made: int, before: _Step, after: _Step) -> None:
+    if after.gradients and after.piece == before.piece:
+        raise Violation(
+            f"Shard {shard} is at version {made} as before it, though it added {len(after.gradients)} gradients."
+        )
+    if not after.gradients and after.piece != before.piece:
+        raise Violation(f"Shard {shard} is at version {made} another than before it, and added no gradient.")
+
+
+def _check_handed_out(
+    seen: Sequence[Seen], histories: Sequence[Mapping[int, _Step]], first: int, ended: int | None
+) -> None:
+    """Whatever workers were given is one version of all shards, and every version was given to one."""
+    versions = set()
+    for each in seen:
+        if each.kind != "worker" or each.point != "computing":
+            continue
+        version = each.version
+        versions.add(version)
+        if len(each.what) != len(histories):
+            raise Violation(f"Worker {each.number} was given {len(each.what)} pieces of version {version}.")
+        for shard, (digest, history) in enumerate(zip(each.what, histories, strict=True)):
+            if version not in history:
                 raise Violation(f"Version {version} was handed out, but shard {shard} never made it.")
-            if digest not in found:
-                others = [v for v, those in made[shard].items() if digest in those]
-                raise Violation(f"Version {version} has of shard {shard} what it had at version {others}.")
-            if len(found) > 1:
-                raise Violation(f"Shard {shard} made version {version} in {len(found)} ways.")
-    newest = max(manifests)
-    missing = [v for v in range(1, newest + 1) if v not in manifests]
+            if history[version].piece != digest:
+                others = [v for v, step in history.items() if step.piece == digest]
+                raise Violation(
+                    f"Worker {each.number} was given with version {version} of shard {shard} what it had at version "
+                    f"{others}."
+                )
+    missing = sorted(set(range(first, max(versions, default=first) if ended is None else ended)) - versions)
     if missing:
         raise Violation(f"Versions {missing} were never handed out.")
+
+
+def _computed(seen: Sequence[Seen]) -> Computed:
+    """Whose pieces are whose."""
+    computed: Computed = {}
+    for each in seen:
+        if each.kind == "worker" and each.point == "computed":
+            for shard, digest in enumerate(each.what):
+                computed.setdefault((shard, digest), set()).add((each.number, each.version))
+    return computed
+
+
+def _check_accepted(
+    histories: Sequence[Mapping[int, _Step]],
+    computed: Computed,
+    accepted: Mapping[int, Iterable[Gradient]],
+    versions: range,
+) -> None:
+    """All shards have added the same gradients, those that the round accepted, and none of them twice."""
+    used: dict[Gradient, int] = {}
+    for version in versions:
+        added = [_added(shard, version, history, computed) for shard, history in enumerate(histories)]
+        if len({len(each) for each in added}) > 1:
+            raise Violation(f"Shards added {[len(each) for each in added]} gradients to version {version}.")
+        whose = [set.intersection(*pieces) for pieces in zip(*added, strict=True)]
+        if not all(whose):
+            raise Violation(f"Shards added gradients of different workers to version {version}.")
+        names = sorted(min(each) for each in whose)
+        if version not in accepted or names != sorted(accepted[version]):
+            said = sorted(accepted.get(version, ()))
+            raise Violation(f"To version {version} {names} were added, but its round accepted {said}.")
+        for name in names:
+            if name in used:
+                raise Violation(f"The gradient {name} was added to versions {used[name]} and {version}.")
+            used[name] = version
+
+
+def _added(shard: int, version: int, history: Mapping[int, _Step], computed: Computed) -> list[set[Gradient]]:
+    """Whose each of the gradients may be that a shard has added, in order."""
+    added = [computed.get((shard, digest), set()) for digest in history[version + 1].gradients]
+    if not all(added):
+        raise Violation(f"Shard {shard} added to version {version} what no worker has computed.")
+    return added

@@ -4,8 +4,9 @@
     train(ray, Plan(…, prepare=strikes))
 
 Every process writes a line for each point it comes to, at once and in full, so that a death loses none; `seen` reads
-them back. Points are those of `tailcut.engines.live.points`: `computing` and `computed` of workers; `giving`,
-`applying`, `stepped` and `applied` of shards.
+them back. Points, each with digests of what is in hand there: of workers `computing` (the pieces of the parameters) and
+`computed` (those of the gradient); of shards `giving` (the piece that it is given), `applying`, `stepped` and `applied`
+(its piece after the update, then each gradient that it has added).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from tailcut.engines.live import points
 
 PATIENCE = 10.0
 """Seconds that a death waits for another process."""
+DIGEST = 16
+"""Characters of a digest."""
 
 
 @final
@@ -45,14 +48,14 @@ class Strike:
 @final
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A process came to a point: which process, what it is, where, and what it had in hand."""
+    """A process came to a point: which process, what it is, where, and digests of what it had in hand."""
 
     process: int
     kind: str
     number: int
     point: str
     version: int
-    what: str
+    what: tuple[str, ...] = ()
 
 
 @final
@@ -70,12 +73,13 @@ class Strikes:
 
     def __call__(self, kind: str, number: int) -> None:
         """Watch this process from here on."""
-        notes = (self.folder / f"{kind}.{number}.{os.getpid()}.jsonl").open("a", encoding="utf-8")
+        notes = self.folder / f"{kind}.{number}.{os.getpid()}.jsonl"
 
         def watch(point: str, version: int, what: bytes, accepted: tuple[int, ...]) -> None:
             del accepted
-            notes.write(json.dumps([os.getpid(), kind, number, point, version, what.hex()]) + "\n")
-            notes.flush()
+            note = [time.monotonic(), os.getpid(), kind, number, point, version, what.hex()]
+            with notes.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(note) + "\n")
             for place, strike in enumerate(self.each):
                 if self._is_due(strike, kind, number, point, version) and self._is_first(place):
                     self._wait_for(strike, version)
@@ -88,10 +92,11 @@ class Strikes:
         return len(list(self.folder.glob("struck.*")))
 
     def seen(self) -> list[Seen]:
-        """All notes, by process; those of one process in order."""
+        """All notes, in the order in which they were written: all processes are of this machine, and read one clock."""
         # A last line without an end is being written.
         whole = [file.read_text().rpartition("\n")[0] for file in sorted(self.folder.glob("*.jsonl"))]
-        return [Seen(*json.loads(line)) for text in whole for line in text.splitlines()]
+        lines = [json.loads(line) for text in whole for line in text.splitlines()]
+        return [_seen(*line[1:]) for line in sorted(lines, key=lambda line: line[0])]
 
     def _is_due(self, strike: Strike, kind: str, number: int, point: str, version: int) -> bool:
         is_here = (strike.kind, strike.point) == (kind, point) and version >= strike.version
@@ -116,3 +121,8 @@ class Strikes:
         except FileExistsError:
             return False
         return True
+
+
+def _seen(process: int, kind: str, number: int, point: str, version: int, what: str) -> Seen:
+    digests = tuple(what[place : place + DIGEST] for place in range(0, len(what), DIGEST))
+    return Seen(process, kind, number, point, version, digests)

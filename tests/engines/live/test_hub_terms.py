@@ -171,8 +171,9 @@ def test_who_has_left_a_run_that_is_over_waits_for_who_still_needs_it() -> None:
     assert it.over
 
 
-def test_who_has_left_a_run_that_is_over_waits_not_for_ever() -> None:
-    it = successor(2, total=5)
+@pytest.mark.parametrize("least", [1, 2])
+def test_who_has_left_a_run_that_is_over_waits_not_for_ever(least: int) -> None:
+    it = successor(2, total=5, min_workers=least)
     it.handle(was_at(0, 5, workers=2), 0.0)
     assert told(it.tick(LAST)).members == (0,)
     assert [type(message) for _, message in it.handle(Bye(2, 5, 0, 5), LAST)] == [Free]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, final
@@ -52,6 +52,11 @@ def digest_of(vector: Vector) -> bytes:
     return blake2b(np.ascontiguousarray(vector).data, digest_size=8).digest()
 
 
+def _noted(vectors: Iterable[Vector]) -> bytes:
+    """What stands for each of them, one after the other; nothing where nobody wants to know."""
+    return b"".join(map(digest_of, vectors)) if points.is_watched() else b""
+
+
 def _hello() -> Hello:
     import ray
 
@@ -86,9 +91,9 @@ class WorkerActor:
             serial: of this call; `drop` names it.
             parameters: one array for each shard.
         """
-        points.at("computing", job.version)
+        points.at("computing", job.version, _noted(parameters))
         came, gradient = self._computing.compute(job, parameters, lambda: serial <= self._dropped)
-        points.at("computed", job.version)
+        points.at("computed", job.version, _noted(gradient))
         return (came, *(gradient if gradient else (None,) * self._shards))
 
     def drop(self, serial: int) -> None:
@@ -116,7 +121,7 @@ class ShardActor:
 
     def give(self, version: int, vector: Vector, state: Arrays) -> Answer:
         """Begin, or begin again, with these parameters."""
-        points.at("giving", version)
+        points.at("giving", version, _noted([vector]))
         return self._shard.give(Piece(version, vector, state))
 
     def weigh(self, order: Order, *gradients: Vector) -> Answer:
@@ -131,7 +136,7 @@ class ShardActor:
         if answer.refused:
             return answer, None, None
         piece = self._shard.piece()
-        points.at("applied", order.base, digest_of(piece.vector) if points.is_watched() else b"")
+        points.at("applied", order.base, _noted([piece.vector, *gradients]))
         return replace(answer, seconds=time.monotonic() - began), piece.vector, piece.state
 
     def go_back(self, version: int) -> Answer:

@@ -54,8 +54,11 @@ class Entrance:
 
     @property
     def ends(self) -> Seconds | None:
-        """The clock's seconds at which the run begins without who is missing; None for never, or too few are there."""
-        return None if self._course.is_thin else self._roll.ends
+        """The clock's seconds at which the run begins without who is missing; None for never, or too few are there.
+
+        Where the last version is made there is nothing that too few could do.
+        """
+        return None if self._course.is_thin and not self._roll.has_last else self._roll.ends
 
     def look(self, now: Seconds) -> Answers:
         """The roll call may have lasted long enough."""

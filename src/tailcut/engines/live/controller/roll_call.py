@@ -63,9 +63,13 @@ class RollCall:
         were_in = [worker for worker, hello in self._hellos.items() if hello.epoch > 0]
         if not were_in or self._term == 1:
             return None
-        newest = max(self._hellos[worker].version for worker in were_in)
-        grace = GRACE if self._total is None or newest < self._total else LAST
-        return min(self._came[worker] for worker in were_in) + grace
+        return min(self._came[worker] for worker in were_in) + (LAST if self.has_last else GRACE)
+
+    @property
+    def has_last(self) -> bool:
+        """Whether somebody who was in the run has the version at which it ends."""
+        versions = (hello.version for hello in self._hellos.values() if hello.epoch > 0)
+        return self._total is not None and max(versions, default=0) >= self._total
 
     @property
     def missing(self) -> list[WorkerId]:
