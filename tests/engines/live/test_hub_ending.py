@@ -6,7 +6,7 @@ from hub_scripts import FREE, applied, arrived, bye, close, go, hello, hub
 
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.controller.orders import SENDER
-from tailcut.engines.live.messages import New, Over, Refused, State, Stop
+from tailcut.engines.live.messages import Free, New, Over, Refused, State, Stop
 from tailcut.events import Settle
 from tailcut.forecast import NoForecast
 from tailcut.policy import Policy
@@ -184,7 +184,7 @@ def test_nobody_takes_the_place_of_one_who_left() -> None:
     assert message == Refused(
         1, 1, "Worker 1 cannot join: the run is under way. Start all workers together.", late=True
     )
-    assert it.handle(hello(1), 2.0) == [], "nor does it come back itself"
+    assert it.handle(hello(1), 2.0) == [(1, Free(1, 1))], "nor does it come back itself: it may go"
 
 
 def test_a_last_version_that_is_gone_with_who_had_it_is_made_again() -> None:
@@ -208,6 +208,18 @@ def test_a_last_version_that_another_has_fetched_is_not_made_again() -> None:
     answers = it.handle(State(1, 1, 2, 1, b"chain1"), 1.5)
     assert {(m.epoch, m.base, m.holder) for _, m in answers if isinstance(m, New)} == {(2, 1, 2)}
     assert it.version == 1
+
+
+def test_what_was_said_at_the_end_and_lost_with_a_line_is_said_again() -> None:
+    it = hub(workers=2, total=1)
+    for worker in range(2):
+        it.handle(arrived(worker), 1.0)
+    it.handle(applied(0, 1), 1.1)
+    it.handle(applied(1, 1), 1.1)
+    again = {"workers": 2, "term": 1, "epoch": 1, "version": 1}
+    assert it.handle(hello(0, **again), 1.2) == [(0, Over(1, 1, 1))]
+    assert it.handle(bye(0, 1), 1.3) == [(0, Free(1, 1))]
+    assert it.handle(hello(0, **again), 1.4) == [(0, Free(1, 1))]
 
 
 def test_who_has_left_and_is_not_needed_may_end() -> None:

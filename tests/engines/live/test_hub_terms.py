@@ -175,6 +175,7 @@ def test_who_has_left_a_run_that_is_over_waits_for_who_still_needs_it() -> None:
 def test_who_has_left_a_run_that_is_over_waits_not_for_ever(least: int) -> None:
     it = successor(2, total=5, min_workers=least)
     it.handle(was_at(0, 5, workers=2), 0.0)
+    assert it.standstill(10.0, 5.0) is None, "it has an end of its own"
     assert told(it.tick(LAST)).members == (0,)
     assert [type(message) for _, message in it.handle(Bye(2, 5, 0, 5), LAST)] == [Free]
     assert it.over

@@ -64,6 +64,10 @@ SOUND = {
         policy=FASTEST,
         to_the_end=True,
     ),
+    "a line that breaks at the end": Bounds(workers=2, total=1, troubles=may(cuts=1), to_the_end=True),
+    "a line that breaks, and another controller at the end": Bounds(
+        workers=2, total=1, troubles=may(cuts=1, restarts=1), to_the_end=True
+    ),
     "a death at the end": Bounds(workers=3, total=1, troubles=may(deaths=1), policy=FASTEST, to_the_end=True),
 }
 FOUND_AS = {

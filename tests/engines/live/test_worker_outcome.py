@@ -7,7 +7,8 @@ import math
 import pytest
 from member_script import ME, OTHER, scene
 
-from tailcut.engines.live.messages import Again, Go
+from tailcut.engines.live.messages import Again, Go, Over
+from tailcut.engines.live.worker.inbox import TooLateError
 
 
 @pytest.mark.parametrize("is_in", [False, True], ids=["thrown away", "in an update of the others"])
@@ -47,3 +48,18 @@ def test_a_gradient_that_was_only_late_is_not_rejected() -> None:
         it.other.makes(OTHER)
         outcome = it.step(Go(1, 1, 1, None))
         assert (outcome.accepted, outcome.rejected) == (False, False)
+
+
+def test_who_says_hello_again_when_the_run_is_over_gets_the_last_version_and_leaves() -> None:
+    with scene() as it:
+        it.other.makes(OTHER)
+        outcome = it.step(Again(1, 1), Over(1, 1, 1))
+        assert (outcome.version, outcome.over) == (1, True)
+
+
+def test_who_says_hello_again_when_a_later_epoch_is_over_comes_too_late() -> None:
+    with (
+        scene() as it,
+        pytest.raises(TooLateError, match="has ended, at version 1, before this worker could join"),
+    ):
+        it.step(Again(1, 1), Over(1, 2, 1))

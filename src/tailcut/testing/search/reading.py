@@ -69,8 +69,19 @@ def _hears_while_greeting(
         return _enters(me, number, message, logs) if is_later else me
     if isinstance(message, Again) and is_later:
         return greets(me, number, workers, logs)
-    too_late = isinstance(message, Over) and me.new is None
+    if isinstance(message, Over) and _can_end(me, number, message):
+        if message.version > logs.length(me.log):
+            return me._replace(phase=Phase.LEAVES, goal=message.version)
+        return leaves(me, number, logs)
+    too_late = isinstance(message, Over) and (message.term, message.epoch) >= epoch_of(me)
     return gone(me) if too_late or isinstance(message, Free) else me
+
+
+def _can_end(me: Worker, number: int, over: Over) -> bool:
+    """Whether it can have the last version from others of its epoch, as if it had not said Hello."""
+    if me.new is None or (over.term, over.epoch) != epoch_of(me):
+        return False
+    return number not in me.new.joiners or me.stands == epoch_of(me)
 
 
 def _enters(me: Worker, number: int, new: New, logs: Logs) -> Worker:

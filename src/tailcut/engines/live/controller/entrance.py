@@ -11,7 +11,7 @@ from tailcut.engines.live.controller.epochs import Epochs
 from tailcut.engines.live.controller.orders import SENDER, Answers, Orders
 from tailcut.engines.live.controller.places import NOTHING, Doing, Places
 from tailcut.engines.live.controller.roll_call import RollCall
-from tailcut.engines.live.messages import Hello, Refused
+from tailcut.engines.live.messages import Free, Hello, Over, Refused
 from tailcut.types import Seconds, WorkerId
 
 
@@ -105,10 +105,14 @@ class Entrance:
         if self._orders.ended and hello.is_behind:
             return self._refused(
                 f"Worker {hello.worker} has missed more updates than the others keep, and the run is over: nobody "
-                "gives it a copy of the state any more. Raise log_bytes at all workers."
+                "gives it a copy of the state any more. Raise log_bytes at all workers.",
+                late=True,
             )
-        if place.doing is Doing.LEFT or self._orders.ended:
-            return []
+        if place.doing is Doing.LEFT:
+            # What it was told last may be lost with its line.
+            return [(hello.worker, Free(self._orders.term, self._orders.epoch))] if place.free else []
+        if self._orders.ended:
+            return [(hello.worker, Over(self._orders.term, self._orders.epoch, self._course.version))]
         if self._epochs.is_asking:
             self._places.come_back(hello, now)
             return self._epochs.answered(hello.worker, now)

@@ -254,7 +254,9 @@ class Hub:
     def standstill(self, now: Seconds, max_wait: Seconds) -> str | None:
         """Why nothing moves, where somebody waits and nobody has said anything for `max_wait` seconds; or None."""
         waiting = self.places.waiting
-        awaited = bool(waiting) or self.epoch == 0 or self._orders.ended or self.places.lingering
+        # A roll call that has an end of its own comes to it.
+        is_called = self.epoch == 0 and self._entrance.ends is None
+        awaited = bool(waiting) or is_called or self._orders.ended or self.places.lingering
         awaited = awaited or self._epochs.is_over
         quiet = now - max(self.places.last_heard, now if self._began is None else self._began)
         if self.over or not awaited or quiet < max_wait:

@@ -175,8 +175,8 @@ class Member:
                 continue
             if self._is_given_up(message):
                 message = self._membership.answer()
-            elif isinstance(message, Go | Over) and not self._catch_up(message.version):
-                message = self._membership.answer(is_behind=True)
+            if isinstance(message, Go | Over) and not self._catch_up(message.version):
+                message = self._membership.rejoin()
             if isinstance(message, New):
                 if self._goes_on(message):
                     continue
@@ -231,7 +231,7 @@ class Member:
         if is_other:
             self._ask_to_meet()
         if not self._catch_up(new.base):
-            return self._goes_on(self._membership.answer(is_behind=True))
+            return self._goes_on(self._membership.rejoin())
         if self.version < new.base:
             # It is over already.
             return True

@@ -80,23 +80,26 @@ class Membership:
     def join(self) -> None:
         """Say Hello and be in an epoch, with its state."""
         new = self.answer()
-        while not self.enter(new):
+        while isinstance(new, Over) or not self.enter(new):
             new = self._next()
 
-    def answer(self, is_behind: bool = False) -> New:
-        """Say Hello, for the first time or again, and wait for the next epoch.
+    def answer(self) -> New | Over:
+        """Say Hello, for the first time or again, and wait for the next epoch, or for the end of this one's run.
 
         That is a promise: nothing of the epochs before completes at this worker any more, whatever still comes of them.
-
-        Args:
-            is_behind: whether this worker lacks updates that nobody keeps any more: it joins, as if it had nothing.
         """
-        self._is_behind = is_behind
         self._break_off()
         self._say_hello()
         return self._next()
 
-    def _next(self) -> New:
+    def rejoin(self) -> New:
+        """Say Hello as one that lacks updates which nobody keeps any more: it joins, as if it had nothing."""
+        self._is_behind = True
+        new = self.answer()
+        assert isinstance(new, New), "the end of the run does not help who is behind"
+        return new
+
+    def _next(self) -> New | Over:
         """The next epoch. Whoever is known to join is in it without another Hello, which would only begin one more."""
         while True:
             message = self._inbox.next()
@@ -107,7 +110,9 @@ class Membership:
                     self._say_hello()
                 case Renewed():
                     self._say_hello()
-                case Over() if self.new.epoch == 0:
+                case Over() if self._can_end(message):
+                    return message
+                case Over() if (message.term, message.epoch) >= (self.new.term, self.new.epoch):
                     raise too_late(
                         f"The run has ended, at version {message.version}, before this worker could join."
                     )
@@ -117,6 +122,12 @@ class Membership:
                 case _:
                     kind = type(message).__name__
                     raise RunError(f"The controller answered Hello with {kind}. Start all workers again.")
+
+    def _can_end(self, over: Over) -> bool:
+        """Whether this worker can have the last version from others of its epoch, as if it had not said Hello."""
+        here = (self.new.term, self.new.epoch)
+        has_log = self.worker not in self.new.joiners or self._stands == here
+        return (over.term, over.epoch) == here and has_log and not self._is_behind
 
     def enter(self, new: New) -> bool:
         """Be a member of an epoch, with the state that its others have; False where it was over before that."""
@@ -208,6 +219,6 @@ class Membership:
         if not copy_state(self._own, new, self._puller, holder, self._max_wait, lambda: self.is_called):
             return False
         at("copied", new.base)
-        self._stands = (new.term, new.epoch)
+        self._stands, self._is_behind = (new.term, new.epoch), False
         self._link.send(Applied(*self.here, self._own.log.chain))
         return True
