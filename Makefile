@@ -15,7 +15,7 @@ help:
 	@echo "make bench-forecast  what bayes claims: shares, censoring, drift, membership, cost, coverage (25 minutes on two idle cores)"
 	@echo "make bench-live  live training against DDP and torchft, stragglers of every kind, the controller (half an hour on two idle cores)"
 	@echo "make bench-reliability  real training, killed, stopped and cut off in every phase; a checker (an hour on two idle cores)"
-	@echo "make bench-ray  training on Ray: what a round costs, shards, stragglers (ten minutes on two idle cores)"
+	@echo "make bench-ray  training on Ray: what a round costs, shards, stragglers, deaths (forty minutes on two idle cores)"
 	@echo "make lint   lint, types and import directions only"
 	@echo "make setup  the environment in $(VENV), which the others make themselves"
 
