@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from threading import Event
 from typing import Any
 
@@ -27,3 +29,24 @@ def test_nobody_waits_for_a_group_that_does_not_end() -> None:
     assert not ended.is_set()
     may_end.set()
     assert ended.wait(AT_MOST)
+
+
+ENDS = """
+import time
+from tailcut.engines.live.data.group import let_go
+
+class Slow:
+    def __del__(self):
+        time.sleep(0.3)
+        print("the group has ended", flush=True)
+
+let_go([Slow()])
+"""
+
+
+def test_a_process_does_not_end_in_the_midst_of_the_end_of_a_group() -> None:
+    """The C++ of a real one would abort it."""
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "the group has ended\n", "")

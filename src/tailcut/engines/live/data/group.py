@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import time
 from datetime import timedelta
 from threading import Thread
 from typing import Protocol, cast
@@ -14,6 +16,8 @@ from tailcut.types import Seconds
 
 TAGS = 1 << 31
 """Different tags of messages."""
+AT_EXIT: Seconds = 2.0
+"""That a process waits, when it ends, for groups that are ending."""
 
 
 class Work(Protocol):
@@ -79,4 +83,18 @@ def let_go(held: list[Group]) -> None:
     Args:
         held: the only reference to it.
     """
-    Thread(target=held.clear, name="tailcut-letting-go", daemon=True).start()
+    _going.difference_update([thread for thread in _going if not thread.is_alive()])
+    thread = Thread(target=held.clear, name="tailcut-letting-go", daemon=True)
+    _going.add(thread)
+    thread.start()
+
+
+_going: set[Thread] = set()
+
+
+@atexit.register
+def _wait() -> None:
+    """A process that ends while one of its groups does would be aborted, by the C++ of that group."""
+    ends = time.monotonic() + AT_EXIT
+    for thread in _going:
+        thread.join(max(0.0, ends - time.monotonic()))
