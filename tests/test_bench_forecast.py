@@ -126,8 +126,22 @@ def test_the_section_about_coverage(tmp_path: Path) -> None:
 
 
 def test_jobs_run_in_other_processes() -> None:
-    done = spread("roots", [Job(square, math.sqrt, (square,)) for square in (4.0, 9.0)], processes=1)
+    done = spread("roots", [Job(square, math.sqrt, (square,)) for square in (4.0, 9.0)], processes=2)
     assert done.or_stop() == {4.0: 2.0, 9.0: 3.0}
+
+
+def test_the_number_of_processes_reaches_every_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+
+    def measured(seeds: int, jobs: int | None = None) -> list[Claim]:
+        told.append((seeds, jobs))
+        return [Claim("a", "b", True)]
+
+    for name in command.SECTIONS:
+        monkeypatch.setitem(command.SECTIONS, name, measured)
+    assert command.main(["3", "table", "drift", "--jobs", "2"]) == 0
+    assert command.main([]) == 0
+    assert told == [(3, 2)] * 2 + [(command.SEEDS, None)] * len(command.SECTIONS)
 
 
 def test_the_command_judges_all_claims(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from typing import Any, Generic, TypeVar
 
 from rich.console import Console
 from rich.progress import Progress
 
+from tailcut.study.parallel import Job as EachJob
+from tailcut.study.parallel import each_done
+
 T = TypeVar("T")
-THREADS = "OMP_NUM_THREADS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,51 +56,19 @@ def spread(what: str, jobs: Sequence[Job[T]], processes: int | None = None) -> D
     Args:
         what: shown beside the progress bar.
         jobs: in any order.
-        processes: by default one per core; 0 runs them here, one after the other.
+        processes: by default one per core; 0 or 1 runs them here, one after the other.
     """
     done: Done[T] = Done()
     ordered = sorted(jobs, key=lambda job: -job.size)
-    if processes == 0:
-        done.results = {job.key: job.work(*job.arguments) for job in ordered}
-        return done
-    with _one_thread_each():
-        pool_of_all = get_context("spawn").Pool(processes or os.cpu_count(), _leave_interrupts)
-    with pool_of_all as pool, _bar(what) as bar:
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=len(ordered))
         try:
-            for key, result in bar.track(
-                pool.imap_unordered(_call, ordered), total=len(ordered), task_id=bar.task_ids[0]
+            for key, result in each_done(
+                [EachJob(job.key, job.work, job.arguments) for job in ordered], processes
             ):
                 done.results[key] = result
+                bar.advance(task)
         except KeyboardInterrupt:
             print(f"Interrupted: {len(done.results)} of {len(ordered)} had ended.")
             done.interrupted = True
     return done
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes started in here compute with one thread: there is one of them for every core already."""
-    before = os.environ.get(THREADS)
-    os.environ[THREADS] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[THREADS]
-        else:
-            os.environ[THREADS] = before
-
-
-def _call(job: Job[T]) -> tuple[Hashable, T]:
-    return job.key, job.work(*job.arguments)
-
-
-def _leave_interrupts() -> None:
-    """Ctrl-C is for the parent, which shows what has ended and stops the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _bar(what: str) -> Progress:
-    bar = Progress(console=Console(stderr=True), transient=True)
-    bar.add_task(what, total=None)
-    return bar

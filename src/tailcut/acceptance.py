@@ -40,6 +40,16 @@ class Acceptance:
         """Whether work that a close cuts off may still count later."""
         return self.max_staleness != 0
 
+    @property
+    def is_sequential(self) -> bool:
+        """Whether gradients that arrive at one instant are counted one after the other, each as if it came alone.
+
+        Otherwise a round that closes at that instant takes all of them. Softsync and asynchronous SGD are defined by
+        a number of gradients per update, each worker goes on at once, and a gradient that missed its round counts in
+        the next: there the round closes with exactly the number that was waited for, and nothing in hand is lost.
+        """
+        return self.refill and self.keeps_work
+
 
 SYNCHRONOUS = Acceptance()
 """First c distinct workers, the rest is dropped: plain synchronous SGD, backup workers, K-sync."""

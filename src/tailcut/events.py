@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -47,6 +48,52 @@ class Arrived:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Several gradients are in at one instant: the rule is asked once, when all of them have been counted.
+
+    Their order matters only where the acceptance `is_sequential`.
+
+    Attributes:
+        arrivals: two or more, all with the same `now`.
+    """
+
+    arrivals: tuple[Arrived, ...]
+
+    def __post_init__(self) -> None:
+        if len({arrival.now for arrival in self.arrivals}) != 1:
+            raise ValueError(
+                f"Arrivals delivered together must be of one instant, but got {self.arrivals}. "
+                "Deliver each instant by itself."
+            )
+
+    @property
+    def now(self) -> Seconds:
+        """The clock's seconds at which all of them arrived."""
+        return self.arrivals[0].now
+
+
+def merge_arrivals(arrivals: Sequence[Arrived]) -> Arrived | Arrivals:
+    """Return the one event that delivers the arrivals of one instant, of which there is at least one."""
+    return arrivals[0] if len(arrivals) == 1 else Arrivals(tuple(arrivals))
+
+
+def arrivals_of(event: Event) -> tuple[Arrived, ...]:
+    """Return the arrivals that an event delivers; none for an event of another kind.
+
+    Example:
+        >>> arrivals_of(Tick(1.0))
+        ()
+    """
+    match event:
+        case Arrived():
+            return (event,)
+        case Arrivals():
+            return event.arrivals
+        case _:
+            return ()
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has come to `now`; answers a `WakeAt`."""
 
@@ -68,7 +115,7 @@ class Applied:
     measured: Measured | None = None
 
 
-Event: TypeAlias = Joined | Left | Arrived | Tick | Applied
+Event: TypeAlias = Joined | Left | Arrived | Arrivals | Tick | Applied
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailcut.clusters.presets import PRESETS, Preset
 from tailcut.errors import ParameterError, UnknownNameError
+from tailcut.extras import require
 from tailcut.policy_names import POLICIES, NamedPolicy
 from tailcut.study.contest import Entrant
 from tailcut.study.recorded_run import recorded_run
@@ -30,6 +31,10 @@ if TYPE_CHECKING:  # torch is slow to load, and most commands do without it.
     from tailcut.learning.tasks.base import Task
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+TASK_MODULES = {"digits": ("sklearn",), "cartpole": ("gymnasium",)}
+"""Optional modules beside torch that built-in tasks need; tasks that read files may need more for some files."""
+STATES = "states"
+"""Parameter of every cluster: whether its hidden state moves by rounds or by the clock."""
 WANTED = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
@@ -60,15 +65,13 @@ def entrant(spec: str) -> Entrant:
 
 
 def tasks() -> Mapping[str, Callable[..., Task]]:
-    """All tasks by name, built-in ones first: keyword parameters, all with defaults, to a task."""
-    try:
-        from tailcut.learning.tasks.presets import TASKS
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise ParameterError(
-            "Training needs torch, which is not installed. Try pip install 'tailcut[train]'."
-        ) from error
+    """All tasks by name, built-in ones first: keyword parameters, all with defaults, to a task.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+    """
+    from tailcut.learning.tasks.presets import TASKS
+
     return {**TASKS, **_plugged_in("tailcut.tasks", Callable)}  # type: ignore[arg-type]
 
 
@@ -80,10 +83,21 @@ def task(spec: str) -> Task:
         'loss'
     """
     name, *parts = spec.split(":")
+    require(f"The task {name}", *task_modules(spec))
     known = tasks()
     if name not in known:
         raise UnknownNameError("task", name, known)
     return known[name](**_arguments(spec, known[name], parts))
+
+
+def task_modules(spec: str) -> tuple[str, ...]:
+    """The optional modules that a built-in task needs with any parameters.
+
+    Example:
+        >>> task_modules("digits:hidden=8")
+        ('torch', 'sklearn')
+    """
+    return ("torch", *TASK_MODULES.get(spec.partition(":")[0], ()))
 
 
 def source(spec: str) -> Source:
@@ -99,15 +113,29 @@ def source(spec: str) -> Source:
     known = clusters()
     if name in known and not (parts and _exists(spec)):
         preset = known[name]
-        cluster = preset.factory(**_arguments(spec, preset.factory, parts))
+        by_clock, given = _states(spec, parts)
+        cluster = preset.factory(**_arguments(spec, preset.factory, given))
         changed = f"; here with {', '.join(parts)}" if parts else ""
-        return Sampled(spec, preset.about + changed, cluster, preset.rounds)
+        return Sampled(spec, cluster.about or preset.about + changed, cluster, preset.rounds, by_clock)
     if not spec or not (_exists(spec) or "." in Path(spec).name or "/" in spec):
         raise UnknownNameError("source (neither a file nor a cluster)", spec, known)
     if _exists(spec) and Path(spec).is_dir() and Path(spec).suffix not in READERS:
         return recorded_run(spec)
     table = read_table(Path(spec))
     return Recorded(spec, f"recorded run times, {table.rounds} rounds of {table.workers} workers", table)
+
+
+def _states(spec: str, parts: list[str]) -> tuple[bool, list[str]]:
+    """Return whether states go by the clock, and the parameters that are the cluster's own."""
+    mine = [part for part in parts if part.partition("=")[0] == STATES]
+    if len(mine) > 1:
+        raise ParameterError(f"{STATES} is given twice in {spec!r}. Give it once.")
+    said = mine[0].partition("=")[2] if mine else "rounds"
+    if said not in ("rounds", "clock"):
+        raise ParameterError(
+            f"{STATES} in {spec!r} must be rounds or clock, but got {said!r}. Write {STATES}=clock, say."
+        )
+    return said == "clock", [part for part in parts if part not in mine]
 
 
 def _exists(path: str) -> bool:

@@ -29,12 +29,14 @@ class Future:
         arrivals: `(k,)` expected arrivals in (elapsed, d].
         variance: `(k,)` variance of their number, zeros unless asked for.
         waiting: `(k,)` expected seconds until d or until the last arrival, whichever is first.
+        nobody: `(k,)` probability that nobody comes until d, where that is known.
     """
 
     times: FloatArray
     arrivals: FloatArray
     variance: FloatArray
     waiting: FloatArray
+    nobody: FloatArray | None = None
 
 
 class Outlook:
@@ -77,9 +79,13 @@ class Outlook:
         expected = float(out.sum()) - still
         anybody = self._anybody_out(ahead, inverse, overdue, out, odds, still)
         moments = self.times[start:]
-        waiting = _integral(elapsed, moments, anybody)
+        waiting = integral(elapsed, moments, anybody)
         spread = self._variance(ahead, inverse, overdue, out, odds) if variance else np.zeros(len(moments))
         return Future(moments, expected, spread, waiting)
+
+    def usual(self, variance: bool = False) -> Future:
+        """Look ahead from the opening."""
+        return self.future(0.0, np.full(self._n, np.inf), np.zeros(self._n, np.bool_), variance)
 
     def surprise(self, begin: Seconds, end: Seconds, arrivals: FloatArray) -> float:
         """−log P(nobody comes in (begin, end]) given who was in at `begin`: what a silence that long is worth."""
@@ -181,9 +187,11 @@ def _weighted_sum(weights: FloatArray, curves: FloatArray) -> FloatArray:
     return total
 
 
-def _integral(start: Seconds, times: FloatArray, probability: FloatArray) -> FloatArray:
-    """∫ from `start` to each time; the probability is 1 at the start and linear between grid times."""
+def integral(
+    start: Seconds, times: FloatArray, probability: FloatArray, steps: BoolArray | bool = False
+) -> FloatArray:
+    """∫ from `start` to each time; the probability is 1 at the start and linear between times, or falls at `steps`."""
     left = np.concatenate([[1.0], probability[:-1]])
     widths = np.diff(times, prepend=start)
-    area: FloatArray = np.cumsum(widths * (left + probability) * 0.5)
+    area: FloatArray = np.cumsum(widths * np.where(steps, left, (left + probability) * 0.5))
     return area

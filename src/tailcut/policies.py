@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, cast
 
 from tailcut.errors import ParameterError
+from tailcut.extras import require
 from tailcut.fitting.bayes_file import read_bayes, read_prior
 from tailcut.forecast import Bayes, NoForecast, Normal, Recent, Trend
 from tailcut.forecast.bayes.deep import Deep
@@ -75,15 +76,12 @@ def bdsgd(
     them. A file brings its own window. With see=closed cut workers are imputed as published.
     """
     sees_all = _sees_all(see)
-    try:
-        from tailcut.fitting.bdsgd import BdsgdSettings
-        from tailcut.fitting.bdsgd_file import read_bdsgd
-        from tailcut.fitting.fit_once import FitOnce
-        from tailcut.forecast.bdsgd.forecaster import Bdsgd
-    except ModuleNotFoundError as error:
-        raise ParameterError(
-            "The policy bdsgd needs torch, which is not installed. Try pip install 'tailcut[train]'."
-        ) from error
+    require("The policy bdsgd", "torch")
+    from tailcut.fitting.bdsgd import BdsgdSettings
+    from tailcut.fitting.bdsgd_file import read_bdsgd
+    from tailcut.fitting.fit_once import FitOnce
+    from tailcut.forecast.bdsgd.forecaster import Bdsgd
+
     if model is not None:
         return Policy(Bdsgd(read_bdsgd(model), seed=seed), WarmUp(Ahead()), sees_all=sees_all)
     forecaster = FitOnce(train=train, settings=BdsgdSettings(window=window), seed=seed)

@@ -7,13 +7,15 @@ Nobody waits for the policy to learn, forecast or plan: an opening and a close a
 the rest when the engine has carried them out. An engine that never calls it gets the same rounds, only later.
 
 Rules that hold whatever the engine: a round closes exactly once, with at least one gradient; the accepted set is
-fixed at the close; distinct workers are counted unless the acceptance says otherwise; every gradient has one fate;
-a message about work the machine does not know of (a duplicate, a worker it expelled) changes nothing.
+fixed at the close; arrivals of one instant are counted together, so a round that closes at that instant takes all of
+them and its count may exceed the one that the rule waited for (`Acceptance.is_sequential` names the exception);
+distinct workers are counted unless the acceptance says otherwise; every gradient has one fate; a message about work
+the machine does not know of (a duplicate, a worker it expelled) changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy as np
 from tailcut.acceptance import SYNCHRONOUS, Acceptance
 from tailcut.events import (
     Applied,
+    Arrivals,
     Arrived,
     CloseRound,
     Command,
@@ -91,7 +94,13 @@ class Rounds:
         self._thinker.state = state
 
     def handle(self, event: Event) -> list[Command]:
-        """Take one event; say what to do. Events come in the order of their times."""
+        """Take one event; say what to do. Events come in the order of their times.
+
+        Workers that arrive at one and the same instant are told as one event, `Arrivals`: of two events with the same
+        time, the first may close the round on the second.
+        """
+        if isinstance(event, Arrivals) and self.acceptance.is_sequential:
+            return [command for arrival in event.arrivals for command in self.handle(arrival)]
         if not event.now >= self.now:
             raise ValueError(
                 f"Events must come in the order of time: got {event} at {event.now} after {self.now}. "
@@ -102,7 +111,10 @@ class Rounds:
         self.now = event.now
         match event:
             case Arrived():
-                commands += self._arrived(event)
+                commands += self._arrived([event])
+            case Arrivals():
+                # Sorted, so that the record does not depend on the order of delivery.
+                commands += self._arrived(sorted(event.arrivals, key=lambda arrival: arrival.worker))
             case Tick():
                 commands += self._consult() if self._due(tick=True) else []
             case Applied():
@@ -171,34 +183,53 @@ class Rounds:
 
     # -- arrivals -----------------------------------------------------------------------------------------------
 
-    def _arrived(self, event: Arrived) -> list[Command]:
-        member = self._members.get(event.worker)
-        if member is None or member.version != event.version:
-            return []
-        member.version = None
+    def _arrived(self, arrivals: Iterable[Arrived]) -> list[Command]:
+        """Take all arrivals of one instant, then ask the rule once."""
+        came = [(event, member) for event in arrivals if (member := self._finished(event)) is not None]
         ledger = self._open
         if ledger is None:
-            self._members.hold(event)
+            for event, _ in came:
+                self._members.hold(event)
             return []
-        commands = self._take(event, member)
+        if not came:
+            return []
+        commands = [command for event, member in came for command in self._take(event, member)]
         # A gradient that cannot be used still tells: one fewer will come than the rule counted on.
-        if self._due(tick=False) or not event.finite:
+        if self._due(tick=False) or not all(event.finite for event, _ in came):
             commands += self._consult()
         # Whoever is not in this round yet, or may be in it more than once, goes on with the newest parameters; if
         # its arrival closed the round, those are not out yet.
-        if self._open is ledger and (self.acceptance.refill or not ledger.is_in(event.worker)):
-            commands += self._go_on(ledger, event.worker)
+        if self._open is ledger:
+            workers = [event.worker for event, _ in came]
+            commands += self._go_on(
+                ledger, [w for w in workers if self.acceptance.refill or not ledger.is_in(w)]
+            )
         return commands
 
-    def _go_on(self, ledger: OpenLedger, worker: WorkerId) -> list[Command]:
-        """A worker comes free in mid-round: it begins, or sits out until the next opening if that is too late."""
-        may_sit_out = worker in ledger.position and not self.acceptance.keeps_work
+    def _finished(self, event: Arrived) -> Member | None:
+        """Return the worker that arrives, free from now on; None if this is not what it works on."""
+        member = self._members.get(event.worker)
+        if member is None or member.version != event.version:
+            return None
+        member.version = None
+        return member
+
+    def _go_on(self, ledger: OpenLedger, workers: Sequence[WorkerId]) -> list[Command]:
+        """Workers come free in mid-round: each begins, or sits out until the next opening if that is too late."""
         elapsed = self.now - ledger.opened
-        if may_sit_out and not self._thinker.worth_starting(ledger.position[worker], elapsed):
+        idle = [worker for worker in workers if self._sits_out(ledger, worker, elapsed)]
+        for worker in idle:
             ledger.sit_out(worker)
-            return self._consult()
-        self._start(ledger, (worker,))
-        return [StartWork(worker, ledger.version, ledger.deadline)]
+        commands = self._consult() if idle else []
+        # Asked first: a round that closes now needs nobody to begin.
+        begin = [worker for worker in workers if worker not in idle] if self._open is ledger else []
+        self._start(ledger, begin)
+        return commands + [StartWork(worker, ledger.version, ledger.deadline) for worker in begin]
+
+    def _sits_out(self, ledger: OpenLedger, worker: WorkerId, elapsed: Seconds) -> bool:
+        if worker not in ledger.position or self.acceptance.keeps_work:
+            return False
+        return not self._thinker.worth_starting(ledger.position[worker], elapsed)
 
     def _take(self, event: Arrived, member: Member) -> list[Command]:
         """Count the gradient in the open round if it may be; one of an older version is settled either way."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tailcut.types import NO_NODE, BoolArray, FloatArray, IntArray, Roster
+from tailcut.types import NO_NODE, BoolArray, FloatArray, IntArray, Roster, Seconds, WorkerId
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +65,29 @@ class Table:
     def arrivals(self) -> FloatArray:
         """`(rounds, workers)` seconds, infinite where no gradient ever came."""
         return np.where(self.observed, self.seconds, np.inf)
+
+    def present(self, row: int, now: FloatArray) -> BoolArray:
+        """Return `(…, workers)` whether each takes part in a round, whenever it opens; `now` is `(…, 1)`."""
+        return np.broadcast_to(~np.isnan(self.seconds[row]), (*now.shape[:-1], self.workers))
+
+    def at(self, row: int, now: Seconds) -> tuple[FloatArray, BoolArray]:
+        """Return `(workers,)` run times of a round, whenever it opens, NaN where absent, and whether they are seen."""
+        del now
+        return self.seconds[row], self.observed[row]
+
+    def run_time(self, row: int, worker: WorkerId, now: Seconds) -> tuple[Seconds, bool]:
+        """Return the same as `at` for one worker."""
+        del now
+        return float(self.seconds[row, worker]), bool(self.observed[row, worker])
+
+    def begun(self, row: int, starts: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Return the same as `at` for `(…, workers)` starts."""
+        shape = starts.shape
+        return np.broadcast_to(self.seconds[row], shape), np.broadcast_to(self.observed[row], shape)
+
+    def ends_absent(self, worker: WorkerId) -> bool:
+        """Whether a worker leaves once its rows are used up."""
+        return bool(np.isnan(self.seconds[-1, worker]))
 
     def roster(self, row: int) -> Roster:
         """Who takes part in round `row`, everyone free."""

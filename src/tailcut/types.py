@@ -94,6 +94,31 @@ class RunTimes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SharedLaws:
+    """Laws on cells of equal width in log seconds, which a factor common to a group shifts by whole cells.
+
+    Given the shifts of all groups, workers are independent. Cell k holds `origin`·2^(k / per_octave) up to the next
+    such value. Outside the cells laws continue with hazard `TAIL` per cell, see `tailcut.shifts`.
+
+    Attributes:
+        law: `(n, cells)` probability of each worker's cell at shift 0, positive everywhere.
+        beyond: `(n,)` probability of a run time beyond the last cell, positive; with it rows of `law` sum to 1.
+        prior: `(groups, shifts)` probability of each shift −reach..reach; rows sum to 1.
+        origin: lower end of cell 0 in seconds.
+        per_octave: cells to a factor of two.
+        atoms: `(k,)` increasing seconds, the only ones at which anybody was seen to arrive; none where run times are
+            continuous. Mass between two atoms is that of the nearer one.
+    """
+
+    law: FloatArray
+    beyond: FloatArray
+    prior: FloatArray
+    origin: Seconds
+    per_octave: int
+    atoms: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
     """The joint law of the next run times, as survival curves on a common time grid.
 
@@ -110,6 +135,8 @@ class Forecast:
         order_means: `(n,)` E[x_(c)] for c = 1..n in seconds where the forecaster has its own formula for it.
         fresh: `(scenarios, n, times)` survival of new work alone, where `survival` also holds what busy workers
             have left of old work; None where nobody is busy.
+        shared: the joint law where groups share a factor of any size; `survival` then holds each worker's own law,
+            averaged over the factors, as one scenario.
     """
 
     workers: IntArray
@@ -119,6 +146,7 @@ class Forecast:
     groups: IntArray
     order_means: FloatArray | None = None
     fresh: FloatArray | None = None
+    shared: SharedLaws | None = None
 
     def __len__(self) -> int:
         return len(self.workers)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailcut.bounds import best_deadline, best_static
-from tailcut.bounds.fixed import _finish_rates
+from tailcut.bounds.fixed import side_by_side
 from tailcut.bounds.sorted_rounds import SortedRounds
 from tailcut.engines.simulated import Run, replay
 from tailcut.forecast import NoForecast
@@ -20,6 +20,12 @@ from tailcut.types import FloatArray
 
 HALF_SECONDS = np.arange(0.5, 14.0, 0.5)
 """All moments at which anything happens in a table of whole seconds, and the moments between."""
+
+
+def finish_rates(table: Table, overhead: float, skip: int, **settings: FloatArray) -> FloatArray:
+    found = side_by_side(table, overhead, True, **settings)
+    rates: FloatArray = found.counts[skip:].sum(axis=0) / found.costs[skip:].sum(axis=0)
+    return rates
 
 
 def cut_at_count(table: Table, count: int, overhead: float, late_finish: bool) -> Run:
@@ -84,18 +90,18 @@ def test_where_late_workers_finish_all_candidates_side_by_side_are_the_runs_one_
     skip = data.draw(st.integers(0, table.rounds - 1))
     counts = np.arange(1.0, table.workers + 1)
     by_count = [cut_at_count(table, int(c), overhead, late_finish=True).throughput(skip) for c in counts]
-    assert _finish_rates(table, overhead, skip, cutoffs=counts).tolist() == pytest.approx(by_count, rel=1e-12)
+    assert finish_rates(table, overhead, skip, cutoffs=counts).tolist() == pytest.approx(by_count, rel=1e-12)
     by_time = [
         cut_at_time(table, float(d), overhead, late_finish=True).throughput(skip) for d in HALF_SECONDS
     ]
-    rates = _finish_rates(table, overhead, skip, deadlines=HALF_SECONDS)
+    rates = finish_rates(table, overhead, skip, deadlines=HALF_SECONDS)
     assert rates.tolist() == pytest.approx(by_time, rel=1e-12)
 
 
 def test_side_by_side_a_worker_that_was_absent_comes_back_free() -> None:
     # Worker 1 is absent in round 1 and back in round 2, long before it would have been done with round 0.
     seconds = np.array([[1.0, 9.0], [1.0, np.nan], [3.0, 1.0]])
-    rates = _finish_rates(Table.dense(seconds), 0.0, 0, cutoffs=np.array([1.0, 2.0]))
+    rates = finish_rates(Table.dense(seconds), 0.0, 0, cutoffs=np.array([1.0, 2.0]))
     assert rates.tolist() == [3 / 3.0, 5 / 13.0]
 
 
@@ -109,15 +115,15 @@ def test_side_by_side_equals_one_by_one_with_any_run_times() -> None:
     table = Table.dense(smooth(0, 120, 9))
     counts, seconds = np.arange(1.0, 10.0), np.linspace(0.3, 9.0, 23)
     by_count = [cut_at_count(table, int(c), 0.07, late_finish=True).throughput(20) for c in counts]
-    np.testing.assert_allclose(_finish_rates(table, 0.07, 20, cutoffs=counts), by_count, rtol=1e-9)
+    np.testing.assert_allclose(finish_rates(table, 0.07, 20, cutoffs=counts), by_count, rtol=1e-9)
     by_time = [cut_at_time(table, float(d), 0.07, late_finish=True).throughput(20) for d in seconds]
-    np.testing.assert_allclose(_finish_rates(table, 0.07, 20, deadlines=seconds), by_time, rtol=1e-9)
+    np.testing.assert_allclose(finish_rates(table, 0.07, 20, deadlines=seconds), by_time, rtol=1e-9)
 
 
 def test_among_many_workers_the_best_static_cutoff_is_found_in_two_passes() -> None:
     table = Table.dense(smooth(1, 60, 150))
     best = best_static(table, 0.1, late_finish=True, skip=10)
-    rates = _finish_rates(table, 0.1, 10, cutoffs=np.arange(1.0, 151.0))
+    rates = finish_rates(table, 0.1, 10, cutoffs=np.arange(1.0, 151.0))
     assert best.run.throughput(10) >= 0.995 * rates.max()
     assert best.run.throughput(10) == pytest.approx(rates[int(best.setting) - 1], rel=1e-9)
 
@@ -137,7 +143,7 @@ def test_among_many_moments_the_best_deadline_is_found_in_two_passes() -> None:
 def test_where_late_workers_finish_the_best_deadline_is_close_to_the_best_of_a_fine_grid() -> None:
     table = Table.dense(smooth(3, 200, 8))
     best = best_deadline(table, 0.1, late_finish=True, skip=20)
-    rates = _finish_rates(table, 0.1, 20, deadlines=np.geomspace(0.3, 20.0, 1000))
+    rates = finish_rates(table, 0.1, 20, deadlines=np.geomspace(0.3, 20.0, 1000))
     assert best.run.throughput(20) >= 0.99 * rates.max()
 
 

@@ -11,7 +11,11 @@ from scipy import stats
 from tailcut.clusters import PRESETS, Cluster, Iid, LogNormal, Switch, fail_at, slow_at
 from tailcut.types import FloatArray, Forecast, IntArray
 
-CLUSTERS: dict[str, Cluster] = {name: preset.factory() for name, preset in PRESETS.items()}
+CLUSTERS: dict[str, Cluster] = {
+    name: cluster
+    for name, cluster in ((name, preset.factory()) for name, preset in PRESETS.items())
+    if cluster.has_law
+}
 CLUSTERS |= {
     "slow-at": slow_at(PRESETS["nodes16"].factory(), worker=0, round=0, factor=3.0, rounds=10_000),
     "fail-at": fail_at(PRESETS["nodes16"].factory(), worker=0, round=3),

@@ -21,7 +21,7 @@ from tailcut.table import Table
 from tailcut.testing.histories import shown
 from tailcut.types import RoundRecord, RunTimes
 
-ROUNDS, AFTER = 80, 50
+ROUNDS, AFTER = 52, 36
 SPECS = [
     *(name for name, named in POLICIES.items() if named.usual),
     "drop-compute:follow=true",

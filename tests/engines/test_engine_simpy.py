@@ -12,7 +12,7 @@ import simpy
 
 from tailcut.acceptance import ASYNCHRONOUS, BATCH_SYNCHRONOUS, STALE_SYNCHRONOUS, SYNCHRONOUS, Acceptance
 from tailcut.engines.simulated import replay
-from tailcut.events import Arrived, CloseRound, Command, Event
+from tailcut.events import CloseRound, Command, Event, arrivals_of
 from tailcut.forecast import NoForecast
 from tailcut.policy import Policy
 from tailcut.rules import Backup
@@ -55,6 +55,7 @@ class Cluster:
         self.workers = [self.env.process(self.worker(i)) for i in range(n)]
         self.finished = self.env.event()
         self.waiting: list[tuple[float, int, int]] = []
+        self.instant: list[tuple[float, int, int]] = []
         self.version, self.rounds = -1, rounds
         self.env.process(self.publish(0.0))
         self.env.run(until=self.finished)
@@ -68,7 +69,16 @@ class Cluster:
             except simpy.Interrupt:
                 continue
             self.working_on[i] = None
-            self.receive(self.env.now, i, version)
+            self.instant.append((self.env.now, i, version))
+            if self.mode.stale and self.mode.again:
+                self.receive()
+            elif len(self.instant) == 1:
+                self.env.process(self.wait_for_ties())
+
+    def wait_for_ties(self) -> Generator[Any, Any, None]:
+        """Whoever else arrives now does so before a timeout that begins now is over."""
+        yield self.env.timeout(0.0)
+        self.receive()
 
     def send(self, i: int) -> None:
         row = self.jobs[i] if self.mode.by_job else self.version
@@ -79,6 +89,8 @@ class Cluster:
     def publish(self, after: float) -> Generator[Any, Any, None]:
         """Open a round: what came in the meantime counts if it may, and everybody who is free gets to work."""
         yield self.env.timeout(after)
+        # Whoever arrives at this very instant does so before the opening.
+        yield self.env.timeout(0.0)
         self.version += 1
         self.open, self.used = True, []
         early, self.waiting = self.waiting, []
@@ -89,14 +101,18 @@ class Cluster:
                 self.send(i)
         self.close_if_enough()
 
-    def receive(self, when: float, i: int, version: int) -> None:
+    def receive(self) -> None:
+        """Take all that arrived at this instant, by lowest id, then close or go on."""
+        came, self.instant = sorted(self.instant), []
         if not self.open:
-            self.waiting.append((when, i, version))
+            self.waiting += came
             return
-        self.count(when, i, version)
+        for when, i, version in came:
+            self.count(when, i, version)
         self.close_if_enough()
-        if self.open and (self.mode.again or i not in [who for _, who in self.used]):
-            self.send(i)
+        for _, i, _ in came:
+            if self.open and (self.mode.again or i not in [who for _, who in self.used]):
+                self.send(i)
 
     def count(self, when: float, i: int, version: int) -> None:
         if version == self.version or self.mode.stale:
@@ -125,8 +141,8 @@ def replayed(
     last: dict[tuple[int, int], list[float]] = {}
 
     def watch(event: Event, commands: list[Command]) -> None:
-        if isinstance(event, Arrived):
-            last.setdefault((event.worker, event.version), []).append(event.now)
+        for arrival in arrivals_of(event):
+            last.setdefault((arrival.worker, arrival.version), []).append(arrival.now)
         for command in commands:
             if isinstance(command, CloseRound):
                 used = [(last[g.worker, g.version].pop(0), g.worker) for g in command.accepted]

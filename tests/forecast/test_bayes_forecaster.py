@@ -20,6 +20,7 @@ from tailcut.forecast.trend.cells import Cells
 from tailcut.policy import Policy, PolicyState
 from tailcut.rules import WaitAll
 from tailcut.saved import load_state, save_state
+from tailcut.shifts import honest, survival_of
 from tailcut.testing.forecasters import same_forecast
 from tailcut.testing.forecasts import check_forecast
 from tailcut.testing.histories import run_times
@@ -131,9 +132,11 @@ def test_without_scenarios_there_is_one() -> None:
     alone, shared = Bayes(scenarios=False), Bayes()
     one = certain(alone.forecast(learnt(alone, rounds), there))
     assert one.survival.shape[0] == 1
-    np.testing.assert_array_equal(one.weights, np.ones((2, 1)))
     many = certain(shared.forecast(learnt(shared, rounds), there))
-    assert many.survival.shape[0] > 1
+    assert one.shared is not None
+    assert many.shared is not None
+    assert ((one.shared.prior > 0.0).sum(axis=1) == 1).all()
+    assert ((many.shared.prior > 1e-6).sum(axis=1) > 1).all()
 
 
 def test_workers_that_leave_keep_what_is_known_of_them() -> None:
@@ -171,9 +174,9 @@ def test_a_worker_never_heard_of_has_everybody_s_law() -> None:
     forecast = certain(forecaster.forecast(belief, roster(3, 77)))
     check_forecast(forecast, np.array([3, 77]))
     cells = belief.base.cells.position(forecast.times * (1.0 - 1e-9)).astype(int)
-    np.testing.assert_allclose(
-        forecast.survival[0, 1], np.maximum(1.0 - np.cumsum(belief.everybody), 0.0)[cells], atol=1e-12
-    )
+    middle = np.array([int(np.median(belief.base.levels))])
+    with_freaks = survival_of(*honest(belief.everybody[None], middle, crowd=2))
+    np.testing.assert_allclose(forecast.survival[0, 1, 1:], with_freaks[0, cells[1:]], atol=1e-9)
 
 
 def test_a_belief_about_one_is_not_shared_with_unknown_ones_by_position() -> None:

@@ -228,12 +228,12 @@ def test_without_torch_everything_else_works_and_bdsgd_says_what_to_install() ->
 import sys
 sys.modules["torch"] = None
 from tailcut import names
-from tailcut.errors import ParameterError
+from tailcut.errors import MissingExtraError
 import tailcut.cli
 assert "bdsgd" in names.policies() and names.policies()["bdsgd"].about
 try:
     names.entrant("bdsgd")
-except ParameterError as error:
+except MissingExtraError as error:
     assert "tailcut[train]" in str(error), error
 else:
     raise AssertionError

@@ -23,6 +23,7 @@ from tailcut.acceptance import (
 )
 from tailcut.events import (
     Applied,
+    Arrivals,
     Arrived,
     CloseRound,
     Command,
@@ -34,6 +35,8 @@ from tailcut.events import (
     StartWork,
     Tick,
     WakeAt,
+    arrivals_of,
+    merge_arrivals,
 )
 from tailcut.forecast import NoForecast, Normal, Recent, Trend
 from tailcut.policy import Policy
@@ -118,6 +121,7 @@ ACCEPTANCES = {
 # What is sent: mostly sense, some nonsense. `who` and `number` are read as the kind needs them.
 KINDS = (
     ["work"] * 12
+    + ["tie"] * 4
     + ["apply"] * 6
     + ["wake"] * 4
     + ["join"] * 3
@@ -146,6 +150,7 @@ class Witness:
 
     machine: Rounds
     refill: bool
+    shuffle: int = 0
     now: float = 0.0
     members: set[int] = field(default_factory=set)
     at_work: dict[int, int] = field(default_factory=dict)
@@ -173,11 +178,25 @@ class Witness:
             case Left():
                 self.members.discard(event.worker)
                 self.at_work.pop(event.worker, None)
-            case Arrived() if self.at_work.get(event.worker) == event.version:
-                del self.at_work[event.worker]
-                self.arrived[event.worker, event.version] += 1
+        for arrival in arrivals_of(event):
+            if self.at_work.get(arrival.worker) == arrival.version:
+                del self.at_work[arrival.worker]
+                self.arrived[arrival.worker, arrival.version] += 1
+        if isinstance(event, Arrivals) and not self.machine.acceptance.is_sequential:
+            self._check_together(event, commands)
         for command in commands:
             self._check(command)
+
+    def _check_together(self, event: Arrivals, commands: list[Command]) -> None:
+        """A round that closes at an instant has all of its gradients that arrived there."""
+        for close in (command for command in commands if isinstance(command, CloseRound)):
+            accepted = {(gradient.worker, gradient.version) for gradient in close.accepted}
+            in_hand = {
+                (arrival.worker, arrival.version)
+                for arrival in event.arrivals
+                if arrival.finite and arrival.version == close.version and arrival.worker in self.members
+            }
+            assert in_hand & set(self.arrived) <= accepted
 
     def _check(self, command: Command) -> None:
         match command:
@@ -245,6 +264,8 @@ class Witness:
                 share = 0.5 if kind == "part" else 1.0
                 run_time = later - number / 16
                 self.send(Arrived(later, worker, self.at_work[worker], run_time, share, kind != "overflow"))
+            case "tie" if self.at_work:
+                self.send(merge_arrivals(self._tied(later, who, number)))
             case "apply" if self.roster is None:
                 self.send(Applied(later, self.awaited))
             case "wake" if self.wake is not None:
@@ -271,22 +292,41 @@ class Witness:
             case _:
                 pass
 
+    def _tied(self, later: float, who: int, number: int) -> list[Arrived]:
+        """Arrivals of several workers at one instant, in an order that depends on `shuffle`."""
+        workers = [worker for worker in sorted(self.at_work) if worker % 3 != who % 3] or sorted(self.at_work)
+        tied = [
+            Arrived(
+                later,
+                worker,
+                self.at_work[worker],
+                later,
+                0.5 if worker == who else 1.0,
+                worker + number != 5,
+            )
+            for worker in workers
+        ]
+        order = np.random.default_rng([self.shuffle, number]).permutation(len(tied))
+        return [tied[place] for place in order]
+
     def everybody_leaves(self) -> None:
         for worker in range(WORKERS):
             self.send(Left(self.now + 0.125, worker))
 
 
-def witness(policy: str, acceptance: Acceptance, late_finish: bool) -> Witness:
+def witness(policy: str, acceptance: Acceptance, late_finish: bool, shuffle: int = 0) -> Witness:
     machine = Rounds(POLICIES[policy], acceptance, late_finish, overhead=0.125)
-    engine = Witness(machine, acceptance.refill)
+    engine = Witness(machine, acceptance.refill, shuffle)
     for worker in range(3):
         engine.send(Joined(0.0, worker))
     engine.send(Applied(0.0, 0))
     return engine
 
 
-def play(policy: str, acceptance: str, late_finish: bool, steps: list[tuple[str, int, int]]) -> Witness:
-    engine = witness(policy, ACCEPTANCES[acceptance], late_finish)
+def play(
+    policy: str, acceptance: str, late_finish: bool, steps: list[tuple[str, int, int]], shuffle: int = 0
+) -> Witness:
+    engine = witness(policy, ACCEPTANCES[acceptance], late_finish, shuffle)
     for step in steps:
         engine.step(*step)
     return engine
@@ -339,6 +379,35 @@ def exactly(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(exactly(each) for each in value)
     return (value.dtype.str, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)
+
+
+TOGETHER = [name for name, acceptance in ACCEPTANCES.items() if not acceptance.is_sequential]
+
+
+@SETTINGS
+@given(**{**SCRIPTS, "acceptance": st.sampled_from(TOGETHER)}, shuffle=st.integers(1, 1000))
+def test_arrivals_of_one_instant_in_any_order_give_the_same_records(
+    policy: str, acceptance: str, late_finish: bool, steps: list[tuple[str, int, int]], shuffle: int
+) -> None:
+    one = play(policy, acceptance, late_finish, steps)
+    other = play(policy, acceptance, late_finish, steps, shuffle)
+    assert exactly(other.told) == exactly(one.told)
+    assert exactly(other.machine.state) == exactly(one.machine.state)
+
+
+@SETTINGS
+@given(**{**SCRIPTS, "acceptance": st.just("asynchronous")})
+def test_asynchronously_arrivals_of_one_instant_are_as_if_each_came_alone(
+    policy: str, acceptance: str, late_finish: bool, steps: list[tuple[str, int, int]]
+) -> None:
+    together = play(policy, acceptance, late_finish, steps)
+    alone = Rounds(POLICIES[policy], ACCEPTANCES[acceptance], late_finish, overhead=0.125)
+    told: list[Command] = []
+    for event in together.sent:
+        for each in arrivals_of(event) or (event,):
+            told += alone.handle(each)
+        told += alone.think()
+    assert exactly(told) == exactly(together.told)
 
 
 @SETTINGS

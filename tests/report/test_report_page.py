@@ -179,5 +179,5 @@ def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", script, str(tmp_path / "page.html")]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-    assert said == "Drawing the page needs matplotlib, which is not installed: pip install 'tailcut[report]'."
+    assert said == 'Drawing the page needs matplotlib, which is not installed: pip install "tailcut[report]".'
     assert not list(tmp_path.iterdir())

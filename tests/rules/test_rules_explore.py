@@ -58,8 +58,22 @@ class Run:
         return chosen
 
 
-def explore(**parameters: Any) -> Run:
-    return Run(Explore(Backup(c=1), **parameters))
+def explore(budget: float = math.inf, **parameters: Any) -> Run:
+    return Run(Explore(Backup(c=1), budget=budget, **parameters))
+
+
+def test_with_few_workers_one_finishes_and_then_hardly_any() -> None:
+    run = explore(budget=1 / 50)
+    turns = [cut for cut in range(1, 300) if run.close({0: USED, 1: CUT})]
+    assert turns[0] == 3
+    assert len(turns) <= 3
+
+
+def test_with_many_workers_the_budget_is_a_share_of_all_rounds() -> None:
+    run = explore(budget=1 / 50, first=1, most_share=1.0)
+    fates = {0: USED} | dict.fromkeys(range(1, 50), CUT)
+    away = [len(run.close(fates)) for _ in range(400)]
+    assert 0.005 < sum(away) / (400 * 50) < 0.04
 
 
 def test_a_worker_finishes_after_its_3rd_6th_12th_and_24th_cut() -> None:
@@ -209,6 +223,7 @@ def test_the_cutoff_is_fixed_only_where_nobody_is_cut() -> None:
         ({"first": 0}, "first must be at least 1 cut, but got 0"),
         ({"most_share": 0.0}, "most_share must be over 0 and at most 1, but got 0.0"),
         ({"most_share": 2.0}, "but got 2.0"),
+        ({"budget": 0.0}, "budget must be over 0, but got 0.0"),
     ],
 )
 def test_impossible_parameters_are_refused(parameters: dict[str, Any], words: str) -> None:

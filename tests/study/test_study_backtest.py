@@ -211,7 +211,7 @@ def test_progress_is_told_as_often_as_announced() -> None:
     setting = BacktestSetting(seeds=2, rounds=20)
     told: list[str] = []
     backtest(names.source("demo8"), some, setting, told.append)
-    assert told == ["a", "b", "truth"] * 2
+    assert sorted(told) == ["a", "a", "b", "b", "truth", "truth"]
     assert len(told) == backtest_steps(names.source("demo8"), some, setting)
     assert backtest_steps(source(recorded()), some, setting) == 2
 

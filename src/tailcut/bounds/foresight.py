@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tailcut.bounds.in_turn import in_turn
 from tailcut.bounds.sorted_rounds import SortedRounds
 from tailcut.engines.simulated.at_once import closing_at
 from tailcut.engines.simulated.run import Run
 from tailcut.table import Table
+from tailcut.timeline import Timeline
 from tailcut.types import FloatArray, IntArray, Seconds
 
 WINDOW = 100
@@ -24,8 +26,13 @@ class Clairvoyant:
     rushed: float
 
 
-def clairvoyant(table: Table, overhead: Seconds = 0.0, window: int = WINDOW) -> Clairvoyant:
-    """c_t = argmax c − λ_t·(x_(c) + o), λ_t the best rate over the `window` rounds up to and with t."""
+def clairvoyant(table: Table | Timeline, overhead: Seconds = 0.0, window: int = WINDOW) -> Clairvoyant:
+    """c_t = argmax c − λ_t·(x_(c) + o), λ_t the best rate over the `window` rounds up to and with t.
+
+    On a timeline the rounds looked back on are those that it met itself.
+    """
+    if isinstance(table, Timeline):
+        return _by_clock(table, overhead, window)
     rounds = SortedRounds.of(table)
     costs = rounds.arrivals + overhead
     picks = np.zeros(table.rounds, dtype=np.int64)
@@ -35,6 +42,22 @@ def clairvoyant(table: Table, overhead: Seconds = 0.0, window: int = WINDOW) -> 
         price, chosen = _dinkelbach(recent, price)
         picks[t] = chosen[-1]
     return _finish(table, rounds, picks, overhead)
+
+
+def _by_clock(timeline: Timeline, overhead: Seconds, window: int) -> Clairvoyant:
+    costs = np.empty((timeline.rounds, timeline.workers))
+    met, price = 0, 0.0
+
+    def close(one: SortedRounds) -> Seconds:
+        nonlocal met, price
+        costs[met] = one.arrivals[0] + overhead
+        price = price or _best_rate_of(costs[0])
+        price, chosen = _dinkelbach(costs[max(0, met - window + 1) : met + 1], price)
+        met += 1
+        return float(min(one.arrivals[0, chosen[-1]], one.settled[0]))
+
+    run = in_turn(timeline, close, overhead)
+    return Clairvoyant(run, float((run.counts < timeline.workers / 4).mean()))
 
 
 def clairvoyant_whole(table: Table, overhead: Seconds = 0.0) -> Clairvoyant:
@@ -64,7 +87,5 @@ def _dinkelbach(costs: FloatArray, price: float) -> tuple[float, IntArray]:
 
 def _finish(table: Table, rounds: SortedRounds, picks: IntArray, overhead: Seconds) -> Clairvoyant:
     elapsed = np.minimum(rounds.arrivals[np.arange(len(picks)), picks], rounds.settled)
-    counts = np.minimum(picks + 1, rounds.available)
-    return Clairvoyant(
-        closing_at(table, elapsed, counts, overhead), float((counts < table.workers / 4).mean())
-    )
+    run = closing_at(table, elapsed, overhead)
+    return Clairvoyant(run, float((run.counts < table.workers / 4).mean()))

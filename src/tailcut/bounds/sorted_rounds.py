@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailcut.table import Table
-from tailcut.types import FloatArray, IntArray, Seconds
+from tailcut.types import BoolArray, FloatArray, IntArray, Seconds
 
 FAR = 1e300
 """Stands for "never": finite, so that sums and products stay numbers."""
@@ -30,9 +30,14 @@ class SortedRounds:
     @staticmethod
     def of(table: Table) -> SortedRounds:
         """Sort a table."""
-        ordered = np.sort(table.arrivals(), axis=1)
+        return SortedRounds.of_rows(table.seconds, table.observed)
+
+    @staticmethod
+    def of_rows(seconds: FloatArray, observed: BoolArray) -> SortedRounds:
+        """Sort `(rounds, workers)` run times and whether they are observed, as in a table."""
+        ordered = np.sort(np.where(observed, seconds, np.inf), axis=1)
         available = np.isfinite(ordered).sum(axis=1)
-        settled = np.nanmax(table.seconds, axis=1)
+        settled = np.nanmax(seconds, axis=1)
         return SortedRounds(np.where(np.isfinite(ordered), ordered, FAR), available, settled)
 
     def after(self, skip: int) -> SortedRounds:
@@ -40,13 +45,16 @@ class SortedRounds:
         return SortedRounds(self.arrivals[skip:], self.available[skip:], self.settled[skip:])
 
     def cut_at_count(self, count: int) -> tuple[IntArray, FloatArray]:
-        """`(rounds,)` gradients and seconds when the first `count` are waited for, or all that come."""
-        counts = np.minimum(count, self.available)
-        return counts, np.where(self.available >= count, self.arrivals[:, count - 1], self.settled)
+        """`(rounds,)` gradients and seconds when `count` workers are waited for, or all that come."""
+        close = np.where(self.available >= count, self.arrivals[:, count - 1], self.settled)
+        return self.in_by(close), close
 
     def cut_at_time(self, seconds: Seconds) -> tuple[IntArray, FloatArray]:
         """`(rounds,)` gradients and seconds when closing after `seconds`, though never with nothing."""
         close = np.maximum(np.minimum(seconds, self.settled), np.minimum(self.arrivals[:, 0], self.settled))
-        in_time = (self.arrivals <= seconds).sum(axis=1)
-        # After the deadline the first arrival closes the round, whoever else comes at the same instant.
-        return np.maximum(in_time, np.minimum(self.available, 1)), close
+        return self.in_by(close), close
+
+    def in_by(self, elapsed: FloatArray) -> IntArray:
+        """`(rounds,)` gradients that are in after `elapsed[t]` seconds of round t, at that very instant included."""
+        counts: IntArray = (self.arrivals <= elapsed[:, None]).sum(axis=1)
+        return counts

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from tailcut import names
-from tailcut.cli.arguments import check_sampling, check_writable, command_line, listed
+from tailcut.cli.arguments import check_jobs, check_sampling, check_writable, command_line, listed
 from tailcut.cli.entry import app
 from tailcut.cli.progress import each_source
 from tailcut.errors import ParameterError
@@ -26,7 +26,8 @@ from tailcut.study.backtest import (
     contenders,
     refuse_closing,
 )
-from tailcut.study.backtest_facts import Backtest
+from tailcut.study.backtest_facts import Backtest, BacktestFacts
+from tailcut.study.compare import processes_for
 from tailcut.study.lessons import See
 
 
@@ -50,23 +51,32 @@ def backtest_command(
     warmup: Annotated[
         int | None, typer.Option(help="First rounds that are not scored. Default: min(50, 10 %).")
     ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes at once. Default: one per core, where that is worth it.")
+    ] = None,
 ) -> None:
     """Tell how well each policy's forecaster foresees the next round."""
+    check_jobs(jobs)
     setting = _setting(see, close, seeds, rounds, warmup)
     if report is not None:
         check_writable(report)
     some = _contenders(policies)
     opened = [names.source(spec) for spec in sources]
     total = sum(backtest_steps(one, some, setting) for one in opened)
-    finished = each_source(opened, total, lambda one, tell: backtest(one, some, setting, tell))
+    processes = processes_for(opened, len(some), setting, jobs)
+    console = Console()
+
+    def show(facts: BacktestFacts) -> None:
+        if not as_json_flag:
+            console.print(backtest_table(facts))
+            console.print()
+
+    finished = each_source(
+        opened, total, lambda one, told: backtest(one, some, setting, told.step, processes=processes), show
+    )
     found = Backtest(command_line(), finished.facts)
     if as_json_flag:
         print(json.dumps(backtest_json(found), indent=1, allow_nan=False))
-    else:
-        console = Console()
-        for facts in finished.facts:
-            console.print(backtest_table(facts))
-            console.print()
     if report is not None and finished.facts:
         write_backtest_page(found, report)
         print(f"Page: {report.resolve()}", file=sys.stderr if as_json_flag else sys.stdout)

@@ -11,13 +11,15 @@ import typer
 from rich.console import Console
 
 from tailcut import names
-from tailcut.cli.arguments import check_sampling, check_writable, command_line, listed
+from tailcut.cli.arguments import check_jobs, check_sampling, check_writable, command_line, listed
 from tailcut.cli.entry import app
-from tailcut.cli.progress import each_source
+from tailcut.cli.progress import Told, each_source
 from tailcut.errors import ParameterError
 from tailcut.report import as_json, terminal_table, write_page
-from tailcut.study.compare import BOUNDS, Setting, compare, steps
-from tailcut.study.facts import Comparison
+from tailcut.report.words import row
+from tailcut.study.compare import BOUNDS, Setting, compare, processes_for, steps
+from tailcut.study.facts import Comparison, SourceFacts
+from tailcut.study.source import Source
 
 
 @app.command("compare")
@@ -47,23 +49,40 @@ def compare_command(
     warmup: Annotated[
         int | None, typer.Option(help="First rounds left out of the figures. Default: min(50, 10 %).")
     ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes at once. Default: one per core, where that is worth it.")
+    ] = None,
 ) -> None:
     """Tell what each policy would have made of these run times."""
+    check_jobs(jobs)
     setting = _setting(seeds, rounds, late, overhead, warmup)
     if report is not None:
         check_writable(report)
     entrants = [names.entrant(spec) for spec in _policy_specs(policies)]
     opened = [names.source(spec) for spec in sources]
     total = sum(steps(one, entrants, setting) for one in opened)
-    finished = each_source(opened, total, lambda one, tell: compare(one, entrants, setting, tell))
+    processes = processes_for(opened, len(entrants), setting, jobs)
+    console = Console()
+
+    def work(one: Source, told: Told) -> SourceFacts:
+        return compare(
+            one,
+            entrants,
+            setting,
+            told.step,
+            processes=processes,
+            finished=lambda facts: told.row(row(facts)),
+        )
+
+    def show(facts: SourceFacts) -> None:
+        if not as_json_flag:
+            console.print(terminal_table(facts))
+            console.print()
+
+    finished = each_source(opened, total, work, show)
     comparison = Comparison(command_line(), finished.facts)
     if as_json_flag:
         print(json.dumps(as_json(comparison), indent=1, allow_nan=False))
-    else:
-        console = Console()
-        for facts in finished.facts:
-            console.print(terminal_table(facts))
-            console.print()
     if report is not None and finished.facts:
         write_page(comparison, report)
         print(f"Page: {report.resolve()}", file=sys.stderr if as_json_flag else sys.stdout)

@@ -5,7 +5,7 @@ A cluster draws run times (`sample`) and knows the exact law of the next round g
 """
 
 from tailcut.clusters.anytime import CEDAR, NIAGARA, SleepingRanks, delayed
-from tailcut.clusters.base import Cluster, Sample
+from tailcut.clusters.base import Cluster, Sample, Split
 from tailcut.clusters.churn import FailAndReturn
 from tailcut.clusters.compound import Mixture, Scaled, Shifted, Sum
 from tailcut.clusters.drift import Drift, Switch
@@ -13,10 +13,11 @@ from tailcut.clusters.faults import FailAt, SlowAt, fail_at, slow_at
 from tailcut.clusters.groups import GroupsInTurn
 from tailcut.clusters.hetero import FixedLevels, PersistentStates
 from tailcut.clusters.iid import Iid, Independent
-from tailcut.clusters.laws import Deterministic, Law, ShiftedExponential, TruncatedNormal, Uniform
+from tailcut.clusters.laws import Deterministic, Gamma, Law, ShiftedExponential, TruncatedNormal, Uniform
 from tailcut.clusters.lognormal import LogNormal, ParetoTailed
 from tailcut.clusters.markov import MarkovNodes
 from tailcut.clusters.presets import PRESETS, Preset
+from tailcut.clusters.random import RandomCluster, Recipe, random_cluster, recipe_of
 
 __all__ = [
     "CEDAR",
@@ -28,6 +29,7 @@ __all__ = [
     "FailAndReturn",
     "FailAt",
     "FixedLevels",
+    "Gamma",
     "GroupsInTurn",
     "Iid",
     "Independent",
@@ -38,17 +40,22 @@ __all__ = [
     "ParetoTailed",
     "PersistentStates",
     "Preset",
+    "RandomCluster",
+    "Recipe",
     "Sample",
     "Scaled",
     "Shifted",
     "ShiftedExponential",
     "SleepingRanks",
     "SlowAt",
+    "Split",
     "Sum",
     "Switch",
     "TruncatedNormal",
     "Uniform",
     "delayed",
     "fail_at",
+    "random_cluster",
+    "recipe_of",
     "slow_at",
 ]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tailcut.errors import ParameterError
 from tailcut.table import Table
+from tailcut.timeline import Timeline, rounded_up
 from tailcut.types import NO_NODE, FloatArray, Forecast, IntArray, Seconds
 
 
@@ -24,6 +26,33 @@ class Sample:
     hidden: FloatArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Run times in two parts: what each round brings, and the state of the machines, which may move by the clock.
+
+    Attributes:
+        noise: `(rounds, workers)` seconds in the usual state, drawn afresh for each round.
+        scale: `(slots, workers)` factor of the run times in each state of the path; NaN where the worker is absent.
+        tick: seconds that run times are rounded up to multiples of; 0 for exact clocks.
+        switches: `(slot, noise)` of other laws that hold from that slot on, by rising slots.
+    """
+
+    noise: FloatArray
+    scale: FloatArray
+    tick: Seconds = 0.0
+    switches: tuple[tuple[int, FloatArray], ...] = ()
+
+    def by_rounds(self, nodes: IntArray, source: str) -> Table:
+        """Return the table in which round t is in state t. There must be at least as many slots as rounds."""
+        seconds = self.noise * self.scale[: len(self.noise)]
+        return Table.dense(rounded_up(seconds, self.tick), nodes, source)
+
+    def by_clock(self, nodes: IntArray, source: str, overhead: Seconds) -> Timeline:
+        """Return the timeline in which a step lasts the median run time in the usual state and the overhead."""
+        step = float(np.median(self.noise)) + overhead
+        return Timeline(self.noise, self.scale, step, nodes, source, self.tick, self.switches)
+
+
 class Cluster(ABC):
     """A law of the joint run times of `workers` workers over rounds.
 
@@ -38,6 +67,16 @@ class Cluster(ABC):
     def workers(self) -> int:
         """How many workers it has."""
 
+    @property
+    def about(self) -> str:
+        """What this very cluster is, in one line; empty where its name says it all."""
+        return ""
+
+    @property
+    def has_law(self) -> bool:
+        """Whether `law` knows the exact law; where it does not, it raises a `ParameterError`."""
+        return True
+
     @abstractmethod
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
         """Draw `rounds` rounds of run times. The same generator state gives the same sample."""
@@ -45,6 +84,23 @@ class Cluster(ABC):
     @abstractmethod
     def law(self, hidden: FloatArray) -> Forecast:
         """The exact law of the next run times given the hidden state `(k,)` at the end of the last round."""
+
+    def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
+        """Draw what `rounds` rounds bring, and `slots` >= `rounds` steps of the path that the hidden state takes.
+
+        The same generator state gives the same draw. A cluster whose hidden state moves says here how; this method
+        serves those whose state stays as it is.
+
+        Raises:
+            ParameterError: the state moves, or workers come and go, and the cluster does not say how by the clock.
+        """
+        sample = self.sample(rounds, rng)
+        if not sample.table.whole or not (sample.hidden == sample.hidden[:1]).all():
+            raise ParameterError(
+                f"{type(self).__name__} does not say how its state moves by the clock. Leave states=clock out, or "
+                "define its method split()."
+            )
+        return Split(sample.table.seconds, np.ones((slots, self.workers)))
 
     def nodes(self) -> IntArray:
         """`(workers,)` the machine each worker runs on, `NO_NODE` where that means nothing."""

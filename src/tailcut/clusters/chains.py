@@ -33,3 +33,10 @@ def stationary_start(k: int, p_on: float, p_off: float, rng: np.random.Generator
     """`(k,)` states as they are in the long run: on with probability p_on / (p_on + p_off)."""
     start: BoolArray = rng.random(k) < p_on / (p_on + p_off)
     return start
+
+
+def longer(states: BoolArray, steps: int, p_on: float, p_off: float, rng: np.random.Generator) -> BoolArray:
+    """Return `(steps + 1, k)` states: those of `two_state` and those that come after them."""
+    more = max(steps + 1 - len(states), 0)
+    later = two_state(states[-1], more, p_on, p_off, rng)[1:]
+    return np.concatenate([states, later])[: steps + 1]

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from tailcut.clusters import curves
-from tailcut.clusters.base import Cluster, Sample
+from tailcut.clusters.base import Cluster, Sample, Split
 from tailcut.clusters.chains import two_state
 from tailcut.clusters.checks import at_least, chance, positive, probability, require, whole
 from tailcut.clusters.laws import open_uniform
@@ -71,6 +71,12 @@ class FailAndReturn(Cluster):
         names, nodes = tuple(range(self.n)), self.nodes()
         table = Table(seconds, present[:-1] & ~fails, names, nodes, source="fail and return")
         return Sample(table, present[:-1].astype(np.float64))
+
+    def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
+        """Draw; a worker fails when the last slot before its absence ends, with what it is computing then."""
+        present = self._presence(slots, rng)[:-1]
+        noise = LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
+        return Split(noise, np.where(present, 1.0, np.nan))
 
     def law(self, hidden: FloatArray) -> Forecast:
         """Independent workers among those present; with probability `p_fail` one never arrives."""

@@ -9,7 +9,7 @@ from typing import Literal, final
 import numpy as np
 
 from tailcut.clusters import curves
-from tailcut.clusters.base import Cluster, Sample
+from tailcut.clusters.base import Cluster, Sample, Split
 from tailcut.clusters.checks import at_least, positive, require, whole
 from tailcut.clusters.lognormal import LogNormal
 from tailcut.table import Table
@@ -74,6 +74,11 @@ class Drift(Cluster):
         seconds = self.level(hidden) * LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
         return Sample(Table.dense(seconds, source="drift"), hidden)
 
+    def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
+        """Draw as `sample` does; the level goes by slots."""
+        noise = LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
+        return Split(noise, np.repeat(self.level(curves.rounds_column(slots)), self.n, axis=1))
+
     def law(self, hidden: FloatArray) -> Forecast:
         """Independent workers at the round's level."""
         usual = curves.independent((LogNormal(self.median, self.sigma),) * self.n)
@@ -116,6 +121,11 @@ class Switch(Cluster):
         """How many workers it has."""
         return self.before.workers
 
+    @property
+    def has_law(self) -> bool:
+        """Whether both clusters know theirs."""
+        return self.before.has_law and self.after.has_law
+
     def nodes(self) -> IntArray:
         """`(workers,)` as in `before`."""
         return self.before.nodes()
@@ -134,6 +144,21 @@ class Switch(Cluster):
         width = max(first.hidden.shape[1], second.hidden.shape[1])
         inner = np.concatenate([_widened(first.hidden, width), _widened(second.hidden, width)])
         return Sample(table, np.concatenate([curves.rounds_column(rounds), inner], axis=1))
+
+    def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
+        """Draw both; work begun from slot `at` on follows the second cluster, whose path then begins."""
+        first = self.before.split(rounds, max(slots, rounds), rng)
+        second = self.after.split(rounds, max(slots - self.at, rounds), rng)
+        require(
+            first.tick == second.tick,
+            "before and after need the same tick",
+            (first.tick, second.tick),
+            "give both one",
+        )
+        switches = [one for one in first.switches if one[0] < self.at]
+        switches += [(self.at, second.noise), *((self.at + slot, noise) for slot, noise in second.switches)]
+        scale = np.concatenate([first.scale[: self.at], second.scale])[:slots]
+        return Split(first.noise, scale, first.tick, tuple(switches))
 
     def law(self, hidden: FloatArray) -> Forecast:
         """The law of the cluster in force."""

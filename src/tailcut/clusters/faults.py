@@ -9,7 +9,7 @@ from typing import final, overload
 import numpy as np
 
 from tailcut.clusters import curves
-from tailcut.clusters.base import Cluster, Sample
+from tailcut.clusters.base import Cluster, Sample, Split
 from tailcut.clusters.checks import at_least, positive, require, whole
 from tailcut.table import Table
 from tailcut.types import FloatArray, Forecast, IntArray, Seconds
@@ -88,6 +88,11 @@ class SlowAt(Cluster):
         """How many workers it has."""
         return self.inner.workers
 
+    @property
+    def has_law(self) -> bool:
+        """Whether `inner` knows its law."""
+        return self.inner.has_law
+
     def nodes(self) -> IntArray:
         """`(workers,)` as in `inner`."""
         return self.inner.nodes()
@@ -97,6 +102,13 @@ class SlowAt(Cluster):
         inner = self.inner.sample(rounds, rng)
         table = _slowed(inner.table, self.worker, self.round, self.factor, self.rounds)
         return Sample(table, _numbered(inner.hidden))
+
+    def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
+        """Draw as `inner`; the worker is slow in the slots of those numbers."""
+        inner = self.inner.split(rounds, slots, rng)
+        scale = inner.scale.copy()
+        scale[self.round : self.round + self.rounds, self.worker] *= self.factor
+        return replace(inner, scale=scale)
 
     def law(self, hidden: FloatArray) -> Forecast:
         """That of `inner`; the slow worker's curve is stretched while it is slow."""
@@ -138,6 +150,11 @@ class FailAt(Cluster):
         """How many workers it has."""
         return self.inner.workers
 
+    @property
+    def has_law(self) -> bool:
+        """Whether `inner` knows its law."""
+        return self.inner.has_law
+
     def nodes(self) -> IntArray:
         """`(workers,)` as in `inner`."""
         return self.inner.nodes()
@@ -146,6 +163,13 @@ class FailAt(Cluster):
         """Draw `rounds` rounds."""
         inner = self.inner.sample(rounds, rng)
         return Sample(_failed(inner.table, self.worker, self.round, self.back), _numbered(inner.hidden))
+
+    def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
+        """Draw as `inner`; the worker is lost when slot `round` begins."""
+        inner = self.inner.split(rounds, slots, rng)
+        scale = inner.scale.copy()
+        scale[self.round : self.back, self.worker] = np.nan
+        return replace(inner, scale=scale)
 
     def law(self, hidden: FloatArray) -> Forecast:
         """That of `inner`, where the worker never arrives in the round it fails in and is then left out."""

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from tailcut.clusters import curves
-from tailcut.clusters.base import Cluster, Sample
+from tailcut.clusters.base import Cluster, Sample, Split
 from tailcut.clusters.checks import at_least, positive, require, whole
 from tailcut.clusters.compound import Scaled
 from tailcut.clusters.lognormal import LogNormal
@@ -85,6 +85,12 @@ class GroupsInTurn(Cluster):
         seconds = LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
         table = Table.dense(np.where(slow, self.factor, 1.0) * seconds, self.nodes(), source="groups in turn")
         return Sample(table, curves.rounds_column(rounds))
+
+    def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
+        """Draw as `sample` does; the calendar goes by slots."""
+        slow = self.slow_group(np.arange(slots))[:, None] == self.nodes()
+        noise = LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
+        return Split(noise, np.where(slow, self.factor, 1.0))
 
     def law(self, hidden: FloatArray) -> Forecast:
         """Independent workers; the calendar says who is slow."""

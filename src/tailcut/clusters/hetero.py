@@ -10,13 +10,13 @@ import numpy as np
 from scipy.special import ndtr
 
 from tailcut.clusters import curves
-from tailcut.clusters.base import Cluster, Sample
-from tailcut.clusters.chains import stationary_start, two_state
+from tailcut.clusters.base import Cluster, Sample, Split
+from tailcut.clusters.chains import longer, stationary_start, two_state
 from tailcut.clusters.checks import at_least, chance, positive, probability, require, whole
 from tailcut.clusters.laws import LEVELS
 from tailcut.clusters.lognormal import LogNormal, lognormal_survival
 from tailcut.table import Table
-from tailcut.types import FloatArray, Forecast, Seconds
+from tailcut.types import BoolArray, FloatArray, Forecast, Seconds
 
 
 @final
@@ -131,16 +131,27 @@ class PersistentStates(Cluster):
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
         """Draw `rounds` rounds."""
-        start = stationary_start(self.n, self.p_slow, self.p_recover, rng)
-        slow = two_state(start, rounds, self.p_slow, self.p_recover, rng)
-        factors = self.low * (self.high / self.low) ** rng.random((rounds + 1, self.n))
-        begins = slow.copy()
-        begins[1:] &= ~slow[:-1]
-        # Every row looks up the row in which its spell began, so that the factor stays for the whole spell.
-        began = np.maximum.accumulate(np.where(begins, np.arange(rounds + 1)[:, None], 0), axis=0)
-        level = np.where(slow, np.take_along_axis(factors, began, axis=0), 1.0)
+        slow, factors = self._drawn(rounds, rng)
+        level = _levels(slow, factors)
         seconds = level[1:] * LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
         return Sample(Table.dense(seconds, source="persistent states"), level[:-1])
+
+    def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
+        """Draw as `sample` does; spells then go on for as many steps as there are slots."""
+        slow, factors = self._drawn(rounds, rng)
+        noise = LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
+        slow = longer(slow, slots, self.p_slow, self.p_recover, rng)
+        factors = np.concatenate([factors, self._factors(len(slow) - len(factors), rng)])
+        return Split(noise, _levels(slow, factors)[1:])
+
+    def _drawn(self, rounds: int, rng: np.random.Generator) -> tuple[BoolArray, FloatArray]:
+        start = stationary_start(self.n, self.p_slow, self.p_recover, rng)
+        slow = two_state(start, rounds, self.p_slow, self.p_recover, rng)
+        return slow, self._factors(rounds + 1, rng)
+
+    def _factors(self, steps: int, rng: np.random.Generator) -> FloatArray:
+        drawn: FloatArray = self.low * (self.high / self.low) ** rng.random((steps, self.n))
+        return drawn
 
     def law(self, hidden: FloatArray) -> Forecast:
         """Independent workers: each stays as it is, or recovers, or falls into a spell of unknown factor."""
@@ -167,6 +178,15 @@ class PersistentStates(Cluster):
         a, b = math.log(self.low), math.log(self.high)
         above = _normal_integral((b - z) / self.sigma) - _normal_integral((a - z) / self.sigma)
         return np.clip(self.sigma * above / (b - a), 0.0, 1.0)
+
+
+def _levels(slow: BoolArray, factors: FloatArray) -> FloatArray:
+    """Return `(steps, n)` factors: that with which a spell began, for the whole spell; 1 outside."""
+    begins = slow.copy()
+    begins[1:] &= ~slow[:-1]
+    # Every row looks up the row in which its spell began.
+    began = np.maximum.accumulate(np.where(begins, np.arange(len(slow))[:, None], 0), axis=0)
+    return np.where(slow, np.take_along_axis(factors, began, axis=0), 1.0)
 
 
 def _normal_integral(v: FloatArray) -> FloatArray:

@@ -9,13 +9,13 @@ from typing import final
 import numpy as np
 
 from tailcut.clusters import curves
-from tailcut.clusters.base import Cluster, Sample
-from tailcut.clusters.chains import stationary_start, two_state
+from tailcut.clusters.base import Cluster, Sample, Split
+from tailcut.clusters.chains import longer, stationary_start, two_state
 from tailcut.clusters.checks import at_least, chance, positive, probability, require, whole
 from tailcut.clusters.groups import blocks
 from tailcut.clusters.spikes import SpikedCurve, spiked_curve
 from tailcut.table import Table
-from tailcut.types import FloatArray, Forecast, IntArray, Seconds
+from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Seconds
 
 
 @final
@@ -88,20 +88,28 @@ class MarkovNodes(Cluster):
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
         """Draw `rounds` rounds."""
-        start = stationary_start(self.node_count, self.p_slow, self.p_recover, rng)
-        slow = two_state(start, rounds, self.p_slow, self.p_recover, rng)
+        slow, log_noise, levels, spikes = self._drawn(rounds, rng)
         seconds = np.where(slow[1:], self.median * self.factor, self.median)[:, self.nodes()]
         hidden = slow[:-1].astype(np.float64)
-        log_noise = self.noise * rng.standard_normal((rounds, self.n))
-        if self.sd > 0:
-            levels = self._levels(rounds, rng)
+        if levels is not None:
             log_noise += levels[1:]
             hidden = np.concatenate([hidden, levels[:-1]], axis=1)
         seconds *= np.exp(log_noise)
-        if self.p_spike > 0:
-            spiked = rng.random((rounds, self.n)) < self.p_spike
-            seconds[spiked] *= 1 + rng.pareto(self.alpha, int(spiked.sum()))
+        if spikes is not None:
+            seconds *= spikes
         return Sample(Table.dense(seconds, self.nodes(), source="Markov nodes"), hidden)
+
+    def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
+        """Draw as `sample` does; nodes and levels then go on for as many steps as there are slots."""
+        slow, log_noise, levels, spikes = self._drawn(rounds, rng)
+        noise = self.median * np.exp(log_noise)
+        if spikes is not None:
+            noise *= spikes
+        slow = longer(slow, slots, self.p_slow, self.p_recover, rng)
+        scale = np.where(slow[1:], self.factor, 1.0)[:, self.nodes()]
+        if levels is not None:
+            scale *= np.exp(self._longer_levels(levels, slots, rng)[1:])
+        return Split(noise, scale)
 
     def law(self, hidden: FloatArray) -> Forecast:
         """Each node is a group with the scenarios fast and slow; workers are independent given those."""
@@ -129,6 +137,21 @@ class MarkovNodes(Cluster):
     def _curve(self) -> SpikedCurve:
         return spiked_curve(math.hypot(self._innovation, self.noise), self.p_spike, self.alpha)
 
+    def _drawn(
+        self, rounds: int, rng: np.random.Generator
+    ) -> tuple[BoolArray, FloatArray, FloatArray | None, FloatArray | None]:
+        """Draw slow nodes, log noise, levels and spikes; the first and the third begin with what precedes round 0."""
+        start = stationary_start(self.node_count, self.p_slow, self.p_recover, rng)
+        slow = two_state(start, rounds, self.p_slow, self.p_recover, rng)
+        log_noise = self.noise * rng.standard_normal((rounds, self.n))
+        levels = self._levels(rounds, rng) if self.sd > 0 else None
+        spikes = None
+        if self.p_spike > 0:
+            spiked = rng.random((rounds, self.n)) < self.p_spike
+            spikes = np.ones((rounds, self.n))
+            spikes[spiked] += rng.pareto(self.alpha, int(spiked.sum()))
+        return slow, log_noise, levels, spikes
+
     def _levels(self, rounds: int, rng: np.random.Generator) -> FloatArray:
         """`(rounds + 1, n)` the autoregression; row t precedes round t."""
         levels = rng.standard_normal((rounds + 1, self.n))
@@ -137,6 +160,15 @@ class MarkovNodes(Cluster):
         for t in range(rounds):
             levels[t + 1] += self.rho * levels[t]
         return levels
+
+    def _longer_levels(self, levels: FloatArray, slots: int, rng: np.random.Generator) -> FloatArray:
+        """Return `(slots + 1, n)` levels: those given and those that come after them."""
+        shocks = self._innovation * rng.standard_normal((max(slots + 1 - len(levels), 0), self.n))
+        level = levels[-1]
+        for shock in shocks:
+            shock += self.rho * level
+            level = shock
+        return np.concatenate([levels, shocks])[: slots + 1]
 
     def _times(self, curve: SpikedCurve, centres: FloatArray, shifts: FloatArray) -> FloatArray:
         where = np.add.outer(

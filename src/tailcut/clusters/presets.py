@@ -18,6 +18,7 @@ from tailcut.clusters.iid import Iid, Independent
 from tailcut.clusters.laws import ShiftedExponential, TruncatedNormal
 from tailcut.clusters.lognormal import LogNormal, ParetoTailed
 from tailcut.clusters.markov import MarkovNodes
+from tailcut.clusters.random import random_cluster
 from tailcut.types import Seconds
 
 
@@ -148,6 +149,7 @@ _ALL = (
     Preset(
         "fail-and-return", "16 workers that fail (1 % a round) and return after some 20 rounds", FailAndReturn
     ),
+    Preset("random", "size, laws and trouble all drawn from seed=K", random_cluster, 300),
 )
 
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}

@@ -96,6 +96,22 @@ COLUMNS = (
         lambda source: any(facts.of_informed is not None for facts in source.policies),
     ),
     Column(
+        "table\nscore",
+        "Share of the best fixed choice in hindsight: cutoff, deadline or waiting for all. On a table, closing early "
+        "in slow states pays twice, because every close moves the state on.",
+        lambda source, facts: share(facts.table_score.mean if facts.table_score else None),
+        1,
+        lambda source: any(facts.table_score is not None for facts in source.policies),
+    ),
+    Column(
+        "clock\nscore",
+        "The same where states last in seconds, as in a real cluster. On a table: gradients over those of the best "
+        "cutoff of each 25 rounds, each block counting for the seconds that waiting for all takes.",
+        lambda source, facts: share(facts.clock_score.mean if facts.clock_score else None),
+        1,
+        lambda source: any(facts.clock_score is not None for facts in source.policies),
+    ),
+    Column(
         "of best\nstatic",
         "Share of what the best fixed cutoff, chosen in hindsight, reaches. Above 1: better than any fixed cutoff.",
         lambda source, facts: share(facts.of_best_static.mean),

@@ -27,6 +27,8 @@ def _row(source: SourceFacts, facts: PolicyFacts) -> dict[str, Any]:
         "of_informed": _number(facts.of_informed.mean if facts.of_informed else None),
         "of_best_static": _number(facts.of_best_static.mean),
         "of_best_deadline": _number(facts.of_best_deadline.mean),
+        **_spread("table_score", facts.table_score),
+        **_spread("clock_score", facts.clock_score),
         "mean_cutoff": _number(facts.mean_cutoff),
         "idle": _number(facts.idle),
         "idle_before": _number(source.idle_before),
@@ -49,6 +51,7 @@ def _setting(source: SourceFacts) -> dict[str, Any]:
         "warmup": int(source.warmup),
         "seeds": int(source.seeds),
         "late": source.late,
+        "states": source.states,
         "overhead": _number(source.overhead),
     }
 
@@ -65,11 +68,11 @@ def _to_clairvoyant(late: str, facts: PolicyFacts) -> dict[str, float | None]:
     return {**dict.fromkeys(shares), **renamed}
 
 
-def _spread(key: str, spread: Spread) -> dict[str, float | None]:
+def _spread(key: str, spread: Spread | None) -> dict[str, float | None]:
     return {
-        key: _number(spread.mean),
-        f"{key}_worst": _number(spread.least),
-        f"{key}_best": _number(spread.most),
+        key: _number(spread.mean if spread else None),
+        f"{key}_worst": _number(spread.least if spread else None),
+        f"{key}_best": _number(spread.most if spread else None),
     }
 
 

@@ -97,7 +97,7 @@ def _table(now: Now, plain: bool) -> Table:
     table.add_column("for", justify="right", min_width=7)
     table.add_column("accepted")
     for worker in _shown(now.workers):
-        does = DOES.get(worker.doing, worker.doing).format(worker.version)
+        does = DOES[worker.doing].format(worker.version)
         table.add_row(
             str(worker.worker),
             Text(printable(does), style=STYLES.get(worker.doing, "")),

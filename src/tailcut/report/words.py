@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tailcut.report.formats import cutoff, figure, known, percent, seconds
+from tailcut.report.formats import cutoff, figure, known, percent, seconds, share
 from tailcut.report.ranking import best, wait_all, waits_for_all
-from tailcut.study.facts import PolicyFacts, SourceFacts
+from tailcut.study.facts import PolicyFacts, SourceFacts, Spread
 
 _NOTHING = "Waiting for all is right here: nothing is to be gained by cutting rounds short."
 
@@ -25,9 +25,24 @@ def setting(source: SourceFacts) -> str:
     ]
     if source.seeds > 1:
         parts.insert(2, _count(source.seeds, "seed"))
+    if source.states == "clock":
+        parts.append("states move by the clock")
     if source.overhead and known(source.overhead):
         parts.append(f"{seconds(source.overhead)} overhead a round")
     return ", ".join(parts)
+
+
+def row(facts: PolicyFacts) -> str:
+    """Return a line about a finished policy, for a terminal in which others are still played."""
+    shares = (
+        f"{share(facts.of_clairvoyant.mean)} of the clairvoyant",
+        f"clock score {_score(facts.clock_score)}",
+    )
+    return f"{printable(facts.policy)}  {figure(facts.throughput.mean)} grad/s, {', '.join(shares)}"
+
+
+def _score(spread: Spread | None) -> str:
+    return share(spread.mean if spread else None)
 
 
 def outcome(source: SourceFacts) -> str:

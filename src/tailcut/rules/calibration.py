@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from tailcut.outlook import Outlook
+from tailcut.shared_outlook import AnyOutlook
 from tailcut.types import FloatArray, RoundRecord
 
 MOST_OUT = 8
@@ -79,7 +79,7 @@ class Calibration:
         ratio = (tested.came + self.doubt) / (tested.expected + self.doubt)
         return Correction(np.where(off, ratio, 1.0), tested.reach)
 
-    def learn(self, tested: Checks, outlook: Outlook, record: RoundRecord) -> Checks:
+    def learn(self, tested: Checks, outlook: AnyOutlook, record: RoundRecord) -> Checks:
         """Test every wait that began with few enough out; choosing waits by how they ended would bias the test."""
         keep = 1.0 - 1.0 / self.memory
         came, expected, reach = tested.came * keep, tested.expected * keep, tested.reach * keep

@@ -14,6 +14,10 @@ from tailcut.types import BoolArray, Decision, Fate, Forecast, IntArray, Progres
 FORESEEN = 0.65
 """Chance of being out at the close from which on a cut counts as foreseen. Where rounds take the faster half of equal
 workers everybody's is about one half, and letting those finish would cost gradients and teach nothing."""
+FEW = 10
+"""Workers under which the budget is smaller: (n / FEW)² of the usual one."""
+MEMORY = 100.0
+"""Rounds over which the budget is reckoned."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,12 +29,16 @@ class ExploreMemory(Generic[S]):
         workers: ids, increasing.
         cuts: in how many rounds in a row each was cut, as foreseen.
         due: at how many cuts it finishes next.
+        spent: discounted rounds that workers were away finishing, added up.
+        allowed: what it may be before another one finishes.
     """
 
     inner: S
     workers: IntArray
     cuts: IntArray
     due: IntArray
+    spent: float = 0.0
+    allowed: float = 0.0
 
 
 def carried(old: IntArray, values: IntArray, new: IntArray, fresh: int) -> IntArray:
@@ -92,12 +100,16 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
     Only cuts that the forecast foresaw count: a worker that was expected in time and had bad luck is waited for
     again in the next round anyway. Without a forecast every cut counts.
 
+    Beside the number at once there is a budget of rounds away, and less of it with few workers: one of three that is
+    away is a third of the cluster. The first one may always go.
+
     It changes no decision. Where late workers finish anyway there is nothing to explore.
 
     Attributes:
         inner: decides.
         first: cuts in a row after which a worker finishes for the first time, at least 1.
         most_share: part of the workers that may be out finishing at once, over 0 and at most 1; one always may.
+        budget: part of all workers' rounds that may be spent finishing, over 0; infinite for no limit.
 
     Example:
         >>> from tailcut.rules.backup import Backup
@@ -109,6 +121,7 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
     inner: Rule[S, P]
     first: int = 3
     most_share: float = 1 / 50
+    budget: float = 1 / 50
 
     def __post_init__(self) -> None:
         if self.first < 1:
@@ -117,6 +130,10 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
             raise ParameterError(
                 f"most_share must be over 0 and at most 1, but got {self.most_share}; "
                 "give 0.02 for one worker in fifty."
+            )
+        if not self.budget > 0:
+            raise ParameterError(
+                f"budget must be over 0, but got {self.budget}; give 0.02 for one round in fifty."
             )
 
     @property
@@ -144,7 +161,11 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
         while (served := out & (due <= cuts)).any():
             due = np.where(served, 2 * due, due)
         inner = self.inner.learn(memory.inner, plan.inner, record)
-        return ExploreMemory(inner, record.roster.workers, cuts, due)
+        away = int(np.count_nonzero(out | (record.fates == Fate.UNSTARTED)))
+        n, keep = len(record.roster), 1.0 - 1.0 / MEMORY
+        spent = memory.spent * keep + away
+        allowed = memory.allowed * keep + n * self.budget * min(1.0, (n / FEW) ** 2)
+        return ExploreMemory(inner, record.roster.workers, cuts, due, spent, allowed)
 
     def finishers(self, memory: ExploreMemory[S], record: RoundRecord) -> IntArray:
         """Those of the inner rule, then the cut workers whose turn has come, as far as there is room."""
@@ -155,6 +176,8 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
         # A worker that did not even begin on this round is still busy with an older one.
         out = int(np.count_nonzero(record.fates == Fate.UNSTARTED))
         room = max(1, int(len(workers) * self.most_share + 1e-9)) - out
+        if memory.spent > memory.allowed:
+            room = 0
         longest = np.argsort(-cuts[ready], kind="stable")[: max(room, 0)]
         return np.concatenate([chosen, workers[ready][longest]])
 

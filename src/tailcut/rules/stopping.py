@@ -9,16 +9,23 @@ import numpy as np
 
 from tailcut.errors import ParameterError
 from tailcut.objective import Count, Objective
-from tailcut.outlook import Outlook
 from tailcut.rules.base import Opening, Rule
 from tailcut.rules.calibration import Calibration, Checks, Correction
 from tailcut.rules.patience import Patience, PatienceMemory
-from tailcut.types import Close, Decision, Progress, RoundRecord, Seconds, Wait
+from tailcut.shared_outlook import AnyOutlook, outlook_of
+from tailcut.types import Close, Decision, FloatArray, Progress, RoundRecord, Seconds, Wait
 
 LIKELY = 0.5
 """Chance of being done by the close from which on a worker that comes free in mid-round still begins."""
 WORTH = 1e-9
 """Gain, in gradients, below which waiting is not worth a decision."""
+
+
+def until_somebody(times: FloatArray, nobody: FloatArray) -> FloatArray:
+    """`(k,)` expected seconds from each time until the first arrival, if that is later."""
+    area = np.diff(times) * (nobody[:-1] + nobody[1:]) * 0.5
+    out: FloatArray = np.append(np.cumsum(area[::-1])[::-1], 0.0)
+    return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +48,7 @@ class StoppingPlan:
         correction: of the expected arrivals.
     """
 
-    outlook: Outlook | None
+    outlook: AnyOutlook | None
     price: float
     horizon: Seconds
     patience: float
@@ -59,7 +66,8 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
 
     for `Count` a sum over the workers not yet in of P(x_i ≤ d | x_i > elapsed, what has been seen): expectation is
     linear, nothing is sorted. λ, the price of a second, is what this round's own forecast says is attainable,
-    max over d of E[value(N(d))] / (E[min(d, last arrival)] + overhead). Where late workers finish their work, a cut
+    max over d of E[value(N(d))] / (E[min(d, last arrival)] + overhead), where a round that nobody has come to by d goes
+    on until somebody does. Where late workers finish their work, a cut
     also costs the worker's next round and the price is θ·λ, with θ chosen by measured throughput.
 
     Attributes:
@@ -93,11 +101,15 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         correction = self.calibration.correction(memory.tested)
         if opening.forecast is None:
             return StoppingPlan(None, 0.0, 0.0, theta, correction)
-        outlook = Outlook(opening.forecast)
-        n = len(opening.roster)
-        ahead = outlook.future(0.0, np.full(n, np.inf), np.zeros(n, np.bool_), self.objective.needs_variance)
+        outlook = outlook_of(opening.forecast)
+        ahead = outlook.usual(self.objective.needs_variance)
         value = self.objective.expected(ahead.arrivals, ahead.variance)
-        rates = value / (ahead.waiting + opening.overhead)
+        seconds = ahead.waiting
+        if ahead.nobody is not None:
+            # A round in which nobody has come by d stays open until somebody does.
+            value = value + ahead.nobody
+            seconds = seconds + until_somebody(ahead.times, ahead.nobody)
+        rates = value / (seconds + opening.overhead)
         best = int(np.argmax(rates))
         return StoppingPlan(outlook, theta * float(rates[best]), float(ahead.times[best]), theta, correction)
 

@@ -19,8 +19,9 @@ One forecaster on one table, round by round: `tailcut.study.one_step.one_step_ah
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,11 @@ from tailcut.study.backtest_facts import BacktestFacts, ForecasterFacts
 from tailcut.study.compare import warmup_of
 from tailcut.study.contest import Entrant
 from tailcut.study.facts import Spread
-from tailcut.study.lessons import See, closed_rounds, whole_rounds
+from tailcut.study.lessons import Lesson, See, closed_rounds, whole_rounds
 from tailcut.study.one_step import Trail, one_step_ahead
+from tailcut.study.parallel import Interrupted, Job, each_done
 from tailcut.study.playable import refuse_unplayable
-from tailcut.study.source import Source
+from tailcut.study.source import Draw, Source, drawn
 from tailcut.types import FloatArray
 
 TRUTH = "truth"
@@ -104,6 +106,8 @@ def backtest(
     some: Sequence[Contender],
     setting: BacktestSetting,
     progress: Callable[[str], None] = lambda _: None,
+    *,
+    processes: int = 1,
 ) -> BacktestFacts:
     """Score every forecaster, and the truth where it is known, on every sample of a source.
 
@@ -112,40 +116,103 @@ def backtest(
         some: the forecasters.
         setting: how to backtest.
         progress: told what was finished, once per forecaster and seed; see `backtest_steps`.
+        processes: how many to spread the work over; figures are the same whatever their number.
+
+    Raises:
+        Interrupted: Ctrl-C came once some forecasters were finished; it carries the facts about them.
     """
     closing = setting.closing or Entrant("stopping", stopping())
     refuse_closing(closing)
-    trails: dict[str, list[Trail]] = {}
-    kinds = {one.name: type(one.forecaster).__name__ for one in some}
-    seen = []
-    for seed in range(source.seeds(setting.seeds)):
-        draw = source.draw(seed, setting.rounds)
-        refuse_unplayable(draw.table, draw.overhead)
-        skip = setting.warmup_of(draw.table.rounds)
-        taught = closed_rounds(draw.table, closing.policy, draw.overhead)
-        seen.append(float(np.concatenate([one.shown.observed for one in taught]).mean()))
-        if setting.see == "all":
-            taught = whole_rounds(draw.table, taught)
-        every = list(some)
-        if draw.law is not None and draw.hidden is not None:
-            every.append(Contender(TRUTH, Truth(draw.law, draw.hidden)))
-        for one in every:
-            trail = one_step_ahead(draw.table, one.forecaster, taught, seed, skip)
-            trails.setdefault(one.name, []).append(trail)
-            progress(one.name)
-    found = tuple(_facts(name, kinds.get(name), mine, skip) for name, mine in trails.items())
+    try:
+        # A table is needed; a source that has none says so.
+        first = source.draw(0, setting.rounds)
+        lessons = _Lessons(source, tuple(some), setting, closing, setting.warmup_of(first.table.rounds))
+        refuse_unplayable(first.table, first.overhead)
+        names = [one.name for one in lessons.contenders()]
+        seeds = range(source.seeds(setting.seeds))
+        # What is named last, as a rule, takes longest and comes first; the other seeds of it follow.
+        jobs = [Job(key, _score, key) for key in ((seed, name) for name in reversed(names) for seed in seeds)]
+        done: dict[str, dict[int, tuple[Trail, float]]] = {name: {} for name in names}
+        try:
+            for (seed, name), scored in each_done(jobs, processes, lessons):
+                done[name][seed] = scored
+                progress(name)
+        except KeyboardInterrupt as reason:
+            whole = [name for name in names if len(done[name]) == len(seeds)]
+            if not whole:
+                raise
+            said = f"{len(whole)} of {len(names)} forecasters on {source.name}"
+            note = f"Interrupted after {said}: the others are missing."
+            raise Interrupted(_all_facts(lessons, first, whole, done, (note,)), said) from reason
+        return _all_facts(lessons, first, names, done, ())
+    finally:
+        drawn.cache_clear()
+        _taught.cache_clear()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lessons:
+    """What is scored, and on what; the same for every job."""
+
+    source: Source
+    some: tuple[Contender, ...]
+    setting: BacktestSetting
+    closing: Entrant
+    skip: int
+
+    def contenders(self, seed: int = 0) -> list[Contender]:
+        """Return the forecasters, and the truth of a sample where it is known."""
+        draw = drawn(self.source, seed, self.setting.rounds)
+        if draw.law is None or draw.hidden is None:
+            return list(self.some)
+        return [*self.some, Contender(TRUTH, Truth(draw.law, draw.hidden))]
+
+
+@lru_cache(maxsize=64)
+def _taught(lessons: _Lessons, seed: int) -> tuple[tuple[Lesson, ...], float]:
+    """Return what the rounds of a sample teach, and the share of the run times that they showed; cached."""
+    draw = drawn(lessons.source, seed, lessons.setting.rounds)
+    refuse_unplayable(draw.table, draw.overhead)
+    taught = closed_rounds(draw.table, lessons.closing.policy, draw.overhead)
+    seen = float(np.concatenate([one.shown.observed for one in taught]).mean())
+    if lessons.setting.see == "all":
+        taught = whole_rounds(draw.table, taught)
+    return tuple(taught), seen
+
+
+def _score(lessons: _Lessons, seed: int, name: str) -> tuple[Trail, float]:
+    taught, seen = _taught(lessons, seed)
+    forecaster = next(one.forecaster for one in lessons.contenders(seed) if one.name == name)
+    table = drawn(lessons.source, seed, lessons.setting.rounds).table
+    return one_step_ahead(table, forecaster, list(taught), seed, lessons.skip), seen
+
+
+def _all_facts(
+    lessons: _Lessons,
+    first: Draw,
+    names: Sequence[str],
+    done: Mapping[str, Mapping[int, tuple[Trail, float]]],
+    notes: tuple[str, ...],
+) -> BacktestFacts:
+    kinds = {one.name: type(one.forecaster).__name__ for one in lessons.some}
+    scored = {name: [done[name][seed] for seed in sorted(done[name])] for name in names}
+    seen = [share for _, share in scored[names[0]]]
+    found = tuple(
+        _facts(name, kinds.get(name), [trail for trail, _ in mine], lessons.skip)
+        for name, mine in scored.items()
+    )
     return BacktestFacts(
-        source=source.name,
-        about=source.about,
-        workers=draw.table.workers,
-        rounds=draw.table.rounds,
-        warmup=skip,
+        source=lessons.source.name,
+        about=lessons.source.about,
+        workers=first.table.workers,
+        rounds=first.table.rounds,
+        warmup=lessons.skip,
         seeds=len(seen),
-        see=setting.see,
-        close=closing.name,
+        see=lessons.setting.see,
+        close=lessons.closing.name,
         seen=sum(seen) / len(seen),
         forecasters=found,
-        notes=tuple(note for facts in found for note in _notes(facts)),
+        notes=(*(note for facts in found for note in _notes(facts)), *notes),
     )
 
 

@@ -2,35 +2,56 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from tailcut.bounds import best_deadline, best_static, clairvoyant, clairvoyant_whole
-from tailcut.engines.simulated import Run
 from tailcut.errors import ParameterError
-from tailcut.forecast import NoForecast, Truth
-from tailcut.policy import Policy
-from tailcut.rules import Stopping, WaitAll
-from tailcut.study.contest import Entrant, Outcome, contest
+from tailcut.forecast import NoForecast
+from tailcut.study.contest import Entrant
 from tailcut.study.facts import Kind, PolicyFacts, SourceFacts, Spread
-from tailcut.study.metrics import acceptance_by_decile, least_served
 from tailcut.study.notes import notes_on
+from tailcut.study.one_run import (
+    BOUNDS,
+    CLAIRVOYANT,
+    DEADLINE,
+    INFORMED,
+    REFERENCE,
+    STATIC,
+    WHOLE,
+    Match,
+    OneRun,
+    blocks_of,
+    play_one,
+)
+from tailcut.study.parallel import Interrupted, Job, cores, each_done
 from tailcut.study.playable import refuse_unplayable
-from tailcut.study.source import Draw, Source
+from tailcut.study.source import Draw, Source, drawn
 from tailcut.types import FloatArray, Seconds, Weights
 
-INFORMED, CLAIRVOYANT, WHOLE, STATIC, DEADLINE = (
-    "informed",
-    "clairvoyant",
-    "clairvoyant-whole",
-    "best-static",
-    "best-deadline",
-)
-BOUNDS = (INFORMED, CLAIRVOYANT, WHOLE, STATIC, DEADLINE)
+__all__ = [
+    "BOUNDS",
+    "CLAIRVOYANT",
+    "DEADLINE",
+    "INFORMED",
+    "STATIC",
+    "WHOLE",
+    "Sampling",
+    "Setting",
+    "bounds_of",
+    "compare",
+    "processes_for",
+    "steps",
+    "warmup_of",
+]
+
 MOST_WARMUP = 50
+ROUND_SECONDS, ARRIVAL_SECONDS = 1e-3, 2e-5
+"""Estimated seconds that a usual policy takes for a round, and for each worker in it."""
+WORTH_PROCESSES = 10.0
+"""Estimated seconds of work from which on it is worth starting processes, which takes a second each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +88,14 @@ def warmup_of(wanted: int | None, rounds: int) -> int:
     return wanted
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Seed:
-    """All outcomes on one sample, bounds included, in the order they are shown; and how plain waiting idles."""
-
-    draw: Draw
-    outcomes: dict[str, Outcome]
-    rushed: float
-    idle_before: float
-
-
 def compare(
     source: Source,
     entrants: Sequence[Entrant],
     setting: Setting,
     progress: Callable[[str], None] = lambda _: None,
+    *,
+    processes: int = 1,
+    finished: Callable[[PolicyFacts], None] = lambda _: None,
 ) -> SourceFacts:
     """Run every policy and every bound on every sample of a source.
 
@@ -90,135 +104,208 @@ def compare(
         entrants: the policies.
         setting: how to compare.
         progress: told what was finished, once per policy, bound and seed; see `steps`.
+        processes: how many to spread the work over; figures are the same whatever their number.
+        finished: told the facts of each policy as soon as they are complete.
+
+    Raises:
+        Interrupted: Ctrl-C came once some policies were finished; it carries the facts about them.
     """
-    seeds = [
-        _one_seed(source.draw(seed, setting.rounds), entrants, setting, progress)
-        for seed in range(source.seeds(setting.seeds))
-    ]
-    first = seeds[0]
-    skip = setting.warmup_of(first.draw.table.rounds)
-    kinds = {entrant.name: _kind(entrant) for entrant in entrants}
-    policies = tuple(_policy_facts(name, kinds.get(name, "bound"), seeds, skip) for name in first.outcomes)
-    facts = SourceFacts(
-        source=source.name,
-        about=source.about,
-        workers=first.draw.table.workers,
-        rounds=first.draw.table.rounds,
-        warmup=skip,
-        seeds=len(seeds),
-        late="finish" if first.draw.late_finish else "abandon",
-        overhead=first.draw.overhead,
-        idle_before=_mean([seed.idle_before for seed in seeds]),
-        policies=policies,
-        notes=(),
-        seconds=first.draw.table.seconds,
-        cutoffs={name: outcome.run.counts for name, outcome in first.outcomes.items()},
-        closes={name: outcome.run.elapsed for name, outcome in first.outcomes.items()},
-    )
-    return notes_on(facts, first.draw.table, max(seed.rushed for seed in seeds))
+    try:
+        match, first = _match(source, entrants, setting)
+        seeds = range(source.seeds(setting.seeds))
+        rows = _Rows(match, first, len(seeds))
+        done: dict[str, dict[int, OneRun]] = {name: {} for name in (REFERENCE, *rows.names)}
+        try:
+            for (seed, name), run in each_done(_jobs(match, len(seeds)), processes, match):
+                done[name][seed] = run
+                if name != REFERENCE:
+                    progress(name)
+                if len(done[name]) == len(seeds):
+                    for row in rows.untold(done):
+                        finished(row)
+        except KeyboardInterrupt as reason:
+            if not rows.untold(done, again=True):
+                raise
+            some = rows.facts(done)
+            said = f"{sum(one.kind != 'bound' for one in some.policies)} of {len(entrants)} policies on {source.name}"
+            note = f"Interrupted after {said}: the others, and perhaps `informed`, are missing."
+            raise Interrupted(replace(some, notes=(*some.notes, note)), said) from reason
+        return rows.facts(done)
+    finally:
+        drawn.cache_clear()
+        blocks_of.cache_clear()
 
 
 def steps(source: Source, entrants: Sequence[Entrant], setting: Setting) -> int:
     """How often `compare` will report progress."""
-    bounds = len(BOUNDS) if source.has_law else len(BOUNDS) - 1
-    return source.seeds(setting.seeds) * (len(entrants) + bounds)
+    return source.seeds(setting.seeds) * (len(entrants) + len(bounds_of(source)))
 
 
-def _one_seed(
-    draw: Draw, entrants: Sequence[Entrant], setting: Setting, progress: Callable[[str], None]
-) -> _Seed:
-    overhead = draw.overhead if setting.overhead is None else setting.overhead
-    finish = draw.late_finish if setting.late_finish is None else setting.late_finish
-    draw = replace(draw, overhead=overhead, late_finish=finish)
-    table, skip = draw.table, setting.warmup_of(draw.table.rounds)
-    refuse_unplayable(table, overhead)
-    outcomes: dict[str, Outcome] = {}
-
-    def keep(name: str, outcome: Outcome) -> None:
-        outcomes[name] = outcome
-        progress(name)
-
-    for entrant in entrants:
-        keep(entrant.name, contest(table, entrant, late_finish=finish, overhead=overhead))
-    if draw.law is not None and draw.hidden is not None:
-        informed = Entrant(INFORMED, Policy(Truth(draw.law, draw.hidden), Stopping()))
-        keep(INFORMED, contest(table, informed, late_finish=finish, overhead=overhead))
-    seer, whole = clairvoyant(table, overhead), clairvoyant_whole(table, overhead)
-    keep(CLAIRVOYANT, _untimed(seer.run))
-    keep(WHOLE, _untimed(whole.run))
-    keep(STATIC, _untimed(best_static(table, overhead, finish, skip).run))
-    keep(DEADLINE, _untimed(best_deadline(table, overhead, finish, skip).run))
-    waiting = contest(table, _wait_all(), late_finish=finish, overhead=overhead)
-    return _Seed(draw, outcomes, whole.rushed, waiting.run.idle_share(skip))
+def bounds_of(source: Source) -> tuple[str, ...]:
+    """Return the bounds that can be computed: not all where the law is unknown or states move by the clock."""
+    without = ({INFORMED} if not source.has_law else set()) | ({WHOLE} if source.by_clock else set())
+    return tuple(name for name in BOUNDS if name not in without)
 
 
-def _untimed(run: Run) -> Outcome:
-    return Outcome(run, np.zeros(0), None)
+class Sampling(Protocol):
+    """The part of a setting that says how many samples there are, and how long they are."""
+
+    @property
+    def seeds(self) -> int:
+        """Samples of each named cluster."""
+
+    @property
+    def rounds(self) -> int | None:
+        """Rounds per sample; None for the source's own number."""
 
 
-def _wait_all() -> Entrant:
-    return Entrant("wait-all", Policy(NoForecast(), WaitAll()))
+def processes_for(sources: Sequence[Source], entrants: int, sampling: Sampling, wanted: int | None) -> int:
+    """Return how many processes to start: as many as wanted, otherwise all cores where that is worth it.
+
+    Args:
+        sources: all of them.
+        entrants: how many policies, or forecasters.
+        sampling: how many samples, and how long.
+        wanted: by the user; None leaves it to an estimate of how long the work takes.
+    """
+    if wanted is not None:
+        return wanted
+    seconds = 0.0
+    for source in sources:
+        rounds, workers = source.size(sampling.rounds)
+        seconds += (
+            source.seeds(sampling.seeds) * entrants * rounds * (ROUND_SECONDS + ARRIVAL_SECONDS * workers)
+        )
+    return cores() if seconds > WORTH_PROCESSES else 1
+
+
+def _match(source: Source, entrants: Sequence[Entrant], setting: Setting) -> tuple[Match, Draw]:
+    drawn_first = drawn(source, 0, setting.rounds)
+    skip = setting.warmup_of(drawn_first.times.rounds)
+    match = Match(source, tuple(entrants), setting.rounds, setting.late_finish, setting.overhead, skip)
+    first = match.draw(0)
+    refuse_unplayable(first.table, first.overhead)
+    return match, first
+
+
+def _jobs(match: Match, seeds: int) -> list[Job[tuple[int, str], OneRun]]:
+    """Return the jobs: first what every row needs, then what is quick, then what takes long, the last policy first."""
+    light = [one.name for one in match.entrants if isinstance(one.policy.forecaster, NoForecast)]
+    heavy = [one.name for one in reversed(match.entrants) if one.name not in light]
+    bounds = [name for name in bounds_of(match.source) if name != INFORMED]
+    order = [(seed, name) for seed in range(seeds) for name in (REFERENCE, *bounds, *light)]
+    if match.source.has_law:
+        heavy.append(INFORMED)
+    order += [(seed, name) for name in heavy for seed in range(seeds)]
+    return [Job(key, play_one, key) for key in order]
+
+
+class _Rows:
+    """The finished runs of a comparison, turned into facts."""
+
+    def __init__(self, match: Match, first: Draw, seeds: int) -> None:
+        self._match, self._first, self._seeds = match, first, seeds
+        self._kinds = {entrant.name: _kind(entrant) for entrant in match.entrants}
+        self.names = (*self._kinds, *bounds_of(match.source))
+        self._told: set[str] = set()
+
+    def can_tell(self, done: Mapping[str, Mapping[int, OneRun]]) -> bool:
+        """Whether the runs that every row is measured by are finished."""
+        needed = (REFERENCE, *(name for name in bounds_of(self._match.source) if name != INFORMED))
+        return all(len(done[name]) == self._seeds for name in needed)
+
+    def untold(self, done: Mapping[str, Mapping[int, OneRun]], again: bool = False) -> list[PolicyFacts]:
+        """Return the facts about policies that are finished; only those that were not told before, unless `again`."""
+        if not self.can_tell(done):
+            return []
+        names = [name for name in self._kinds if len(done[name]) == self._seeds]
+        rows = [self._policy(name, done) for name in names if again or name not in self._told]
+        self._told.update(names)
+        return rows
+
+    def facts(self, done: Mapping[str, Mapping[int, OneRun]]) -> SourceFacts:
+        """Return the facts about all that is finished."""
+        draw, match = self._first, self._match
+        complete = {name: done[name][0] for name in self.names if len(done[name]) == self._seeds}
+        facts = SourceFacts(
+            source=match.source.name,
+            about=match.source.about,
+            workers=draw.table.workers,
+            rounds=draw.table.rounds,
+            warmup=match.skip,
+            seeds=self._seeds,
+            late="finish" if draw.late_finish else "abandon",
+            overhead=draw.overhead,
+            idle_before=_mean([run.idle for run in _in_order(done[REFERENCE])]),
+            policies=tuple(self._policy(name, done) for name in complete),
+            notes=(),
+            seconds=draw.table.seconds,
+            cutoffs={name: run.counts for name, run in complete.items()},
+            closes={name: run.elapsed for name, run in complete.items()},
+            states="clock" if match.source.by_clock else "rounds",
+        )
+        return notes_on(
+            facts, draw.table, max((run.rushed for run in done.get(WHOLE, {}).values()), default=0.0)
+        )
+
+    def _policy(self, name: str, done: Mapping[str, Mapping[int, OneRun]]) -> PolicyFacts:
+        runs = _in_order(done[name])
+
+        def share_of(bound: str) -> Spread:
+            return Spread.over([run.rate / other.rate for run, other in zip(runs, of(bound), strict=True)])
+
+        def of(bound: str) -> list[OneRun]:
+            return _in_order(done[bound])
+
+        best = [
+            max(other.rate for other in some)
+            for some in zip(*map(of, (STATIC, DEADLINE, REFERENCE)), strict=True)
+        ]
+        share = Spread.over([run.rate / rate for run, rate in zip(runs, best, strict=True)])
+        has_informed = len(done.get(INFORMED, {})) == self._seeds
+        costs = np.concatenate([run.decision_ms for run in runs])
+        timed = [run.round_ms for run in runs if run.round_ms is not None]
+        deciles: FloatArray = np.mean([run.deciles for run in runs], axis=0)
+        return PolicyFacts(
+            policy=name,
+            kind=self._kinds.get(name, "bound"),
+            throughput=Spread.over([run.rate for run in runs]),
+            of_clairvoyant=share_of(CLAIRVOYANT),
+            of_clairvoyant_all=Spread.over(
+                [run.rate_all / other.rate_all for run, other in zip(runs, of(CLAIRVOYANT), strict=True)]
+            ),
+            of_informed=share_of(INFORMED) if has_informed else None,
+            of_best_static=share_of(STATIC),
+            of_best_deadline=share_of(DEADLINE),
+            mean_cutoff=_mean([run.mean_value for run in runs]),
+            idle=_mean([run.idle for run in runs]),
+            least_served=_mean([run.least_served for run in runs]),
+            deciles=tuple(deciles.tolist()),
+            decision_ms_p50=float(np.quantile(costs, 0.5)) if len(costs) else None,
+            decision_ms_p99=float(np.quantile(costs, 0.99)) if len(costs) else None,
+            round_ms=_mean(timed) if timed else None,
+            weights=_mean_weights(runs),
+            table_score=None if self._match.source.by_clock else share,
+            clock_score=share
+            if self._match.source.by_clock
+            else Spread.over([run.by_blocks for run in runs]),
+        )
+
+
+def _in_order(runs: Mapping[int, OneRun]) -> list[OneRun]:
+    """Return the runs by rising seed, whichever was finished first."""
+    return [runs[seed] for seed in sorted(runs)]
 
 
 def _kind(entrant: Entrant) -> Kind:
     return "policy" if entrant.whole_and_fresh else "other"
 
 
-def _policy_facts(name: str, kind: Kind, seeds: list[_Seed], skip: int) -> PolicyFacts:
-    def share_of(bound: str, leave_out: int = skip) -> Spread:
-        return Spread.over(
-            [
-                _after(seed.outcomes[name].run, leave_out, Run.throughput)
-                / seed.outcomes[bound].run.throughput(leave_out)
-                for seed in seeds
-            ]
-        )
-
-    outcomes = [seed.outcomes[name] for seed in seeds]
-    costs = np.concatenate([outcome.decision_ms for outcome in outcomes])
-    timed = [outcome.round_ms for outcome in outcomes if outcome.round_ms is not None]
-    return PolicyFacts(
-        policy=name,
-        kind=kind,
-        throughput=Spread.over([_after(outcome.run, skip, Run.throughput) for outcome in outcomes]),
-        of_clairvoyant=share_of(CLAIRVOYANT),
-        of_clairvoyant_all=share_of(CLAIRVOYANT, 0),
-        of_informed=share_of(INFORMED) if INFORMED in seeds[0].outcomes else None,
-        of_best_static=share_of(STATIC),
-        of_best_deadline=share_of(DEADLINE),
-        mean_cutoff=_mean([_after(outcome.run, skip, _mean_value) for outcome in outcomes]),
-        idle=_mean([_after(outcome.run, skip, Run.idle_share) for outcome in outcomes]),
-        least_served=_mean([least_served(seed.outcomes[name].run, seed.draw.table, skip) for seed in seeds]),
-        deciles=tuple(_mean_deciles(name, seeds, skip).tolist()),
-        decision_ms_p50=float(np.quantile(costs, 0.5)) if len(costs) else None,
-        decision_ms_p99=float(np.quantile(costs, 0.99)) if len(costs) else None,
-        round_ms=_mean(timed) if timed else None,
-        weights=_mean_weights([outcome.run for outcome in outcomes], skip),
-    )
-
-
-def _after(run: Run, skip: int, figure: Callable[[Run, int], float]) -> float:
-    """A figure of the rounds after the first `skip`; NaN where the work of the table was used up before."""
-    return figure(run, skip) if run.rounds > skip else math.nan
-
-
-def _mean_value(run: Run, skip: int) -> float:
-    return float(run.values[skip:].mean())
-
-
-def _mean_weights(runs: list[Run], skip: int) -> Weights:
+def _mean_weights(runs: list[OneRun]) -> Weights:
     """Mean weight of each part of the forecast over rounds and seeds."""
     parts = list(dict.fromkeys(name for run in runs for name in run.weights))
-    return tuple(
-        (name, _mean([float(np.nanmean(run.weights[name][skip:])) for run in runs])) for name in parts
-    )
+    return tuple((name, _mean([run.weights[name] for run in runs])) for name in parts)
 
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
-
-
-def _mean_deciles(name: str, seeds: list[_Seed], skip: int) -> FloatArray:
-    rows = [acceptance_by_decile(seed.outcomes[name].run, seed.draw.table, skip) for seed in seeds]
-    mean: FloatArray = np.mean(rows, axis=0)
-    return mean

@@ -1,4 +1,4 @@
-"""One policy against one table: the run, its rates, and what its decisions cost."""
+"""One policy against one table or timeline: the run, its rates, and what its decisions cost."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tailcut.acceptance import SYNCHRONOUS, Acceptance
+from tailcut.bounds import first_in_turn
 from tailcut.engines.simulated import Run, first_arrivals, replay
 from tailcut.policy import Policy
 from tailcut.study.timed import Timed
 from tailcut.table import Table
+from tailcut.timeline import Timeline
 from tailcut.types import FloatArray, Seconds
 
 
@@ -49,11 +51,12 @@ class Outcome:
     round_ms: float | None
 
 
-def contest(table: Table, entrant: Entrant, *, late_finish: bool, overhead: Seconds) -> Outcome:
-    """Let one policy run through a table. A cutoff that is fixed anyway takes all rounds at once."""
+def contest(table: Table | Timeline, entrant: Entrant, *, late_finish: bool, overhead: Seconds) -> Outcome:
+    """Let one policy run through a table or a timeline. A cutoff that is fixed anyway needs no decisions."""
     fixed = entrant.policy.rule.fixed_count(table.workers)
     if fixed is not None and not late_finish and table.whole and entrant.acceptance == SYNCHRONOUS:
-        return Outcome(first_arrivals(table, fixed, overhead), np.zeros(0), None)
+        at_once = first_arrivals if isinstance(table, Table) else first_in_turn
+        return Outcome(at_once(table, fixed, overhead), np.zeros(0), None)  # type: ignore[arg-type]
     watch = Timed(entrant.policy)
     run = replay(
         table,

@@ -12,10 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from tailcut.fitting.bayes import HELD_OUT, Samples
-from tailcut.forecast.bayes.bayes import Bayes
+from tailcut.forecast.bayes.bayes import Bayes, plain_position
 from tailcut.forecast.bayes.context import features, reached_by
 from tailcut.forecast.bayes.deep import EDGES
-from tailcut.forecast.trend.trend import plain_position
 from tailcut.policies import stopping
 from tailcut.study.lessons import closed_rounds
 from tailcut.table import Table
@@ -49,7 +48,7 @@ def samples_of(table: Table, progress: Callable[[], None] = lambda: None) -> Sam
         law = before.plain[where]
         truth = RunTimes(ids, table.seconds[row, ids], np.ones(len(ids), np.bool_), table.nodes[ids])
         # Which factor the round's group had is known only afterwards.
-        position = plain_position(replace(before.base, factors=belief.base.factors), truth)
+        position = plain_position(replace(before, shared=belief.shared), truth)
         read.append(features(before.context, before.rates, where, law, before.everybody, before.crowd))
         fell.append(np.searchsorted(EDGES[1:-1], reached_by(law, position), side="right"))
         rounds.append(np.full(len(ids), row))

@@ -46,6 +46,10 @@ class PolicyFacts:
         decision_ms_p99: 99th percentile of the same.
         round_ms: mean milliseconds per round for learning, forecasting and deciding.
         weights: mean weight of each part of the forecast, where it is a blend of several.
+        table_score: share of the better hindsight bound, best-static, best-deadline or wait-all, each as the source
+            ranks it seed by seed; None where states move by the clock.
+        clock_score: the same where states move by the clock; on tables gradients over those of the best cutoff of each
+            25 rounds, which count for the seconds that waiting for all takes. None where nobody asked.
     """
 
     policy: str
@@ -64,6 +68,8 @@ class PolicyFacts:
     decision_ms_p99: float | None
     round_ms: float | None
     weights: Weights = ()
+    table_score: Spread | None = None
+    clock_score: Spread | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +91,7 @@ class SourceFacts:
         seconds: `(rounds, workers)` run times of the first seed, NaN where absent, for the pictures.
         cutoffs: policy -> `(rounds,)` gradients used per round, first seed.
         closes: policy -> `(rounds,)` seconds at which each round closed after it opened, first seed.
+        states: whether the hidden state of a cluster moves by "rounds", as in a table, or by the "clock".
     """
 
     source: str
@@ -101,6 +108,7 @@ class SourceFacts:
     seconds: FloatArray
     cutoffs: dict[str, IntArray]
     closes: dict[str, FloatArray]
+    states: Literal["rounds", "clock"] = "rounds"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

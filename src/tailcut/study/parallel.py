@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
+from multiprocessing.resource_tracker import ensure_running
 from typing import Any, Generic, TypeVar
 
-from tailcut.errors import InputError, TailcutError
+from tailcut.errors import InputError, ParameterError, TailcutError
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
+
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Environment variables that libraries for matrices read as they are loaded."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C came in the midst of work of which a part is of use.
+
+    Attributes:
+        facts: what was finished.
+        said: how much that is, a few words.
+    """
+
+    def __init__(self, facts: Any, said: str) -> None:
+        super().__init__()
+        self.facts, self.said = facts, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,59 +53,123 @@ class Job(Generic[K, T]):
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """An error of ours: its classes may not travel between processes, what it says does."""
+    """An error as a sentence: its class may not travel between processes, what it says does."""
 
     text: str
+    is_input: bool
 
 
-def each_done(jobs: Sequence[Job[K, T]], processes: int | None = None) -> Iterator[tuple[K, T]]:
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def each_done(
+    jobs: Sequence[Job[K, T]], processes: int | None = None, shared: object = None
+) -> Iterator[tuple[K, T]]:
     """Results as they come, begun in the order given.
+
+    Every process computes with one thread, since there is a process for every core.
 
     Args:
         jobs: in the order in which to begin them.
         processes: by default one per core; 0 or 1 runs them here, one after the other.
+        shared: first argument of every call unless it is None; it is sent to each process once.
 
     Raises:
         InputError: a job failed with a sentence; the others are ended.
-        TailcutError: a process was ended from outside.
+        TailcutError: a process was ended from outside, or a job failed in a way that nobody foresaw.
     """
-    count = min(os.cpu_count() or 1 if processes is None else processes, len(jobs))
+    count = min(cores() if processes is None else processes, len(jobs))
+    first = () if shared is None else (shared,)
     if count <= 1:
         for job in jobs:
-            yield job.key, job.work(*job.arguments)
+            yield job.key, job.work(*first, *job.arguments)
         return
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_leave_interrupts)
+    others = set(active_children())
+    pool = ProcessPoolExecutor(count, get_context("spawn"), _set_up, (_pickled(first),))
     try:
-        waiting = {pool.submit(_called, job.work, job.arguments): job.key for job in jobs}
+        with _interrupts_blocked_one_thread():
+            # The first of these starts the processes.
+            waiting = {pool.submit(_called, job.work, job.arguments): job.key for job in jobs}
         for future in as_completed(waiting):
-            result = future.result()
-            if isinstance(result, _Sentence):
-                raise InputError(result.text)
-            yield waiting[future], result
+            yield waiting[future], _result(future)
     except BrokenProcessPool as problem:
         raise TailcutError(
-            "A process was ended from outside, perhaps for lack of memory. Run the command again: what has ended is "
-            "kept."
+            "A process was ended from outside, perhaps for lack of memory. Run the command again with fewer processes."
         ) from problem
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in active_children():
+        mine = [child for child in active_children() if child not in others]
+        for child in mine:
             child.terminate()
-        for child in active_children():
+        for child in mine:
             child.join(5.0)
+
+
+def _pickled(first: tuple[Any, ...]) -> bytes:
+    try:
+        return pickle.dumps(first)
+    except (pickle.PicklingError, AttributeError, TypeError) as problem:
+        raise ParameterError(
+            f"The work cannot be sent to other processes ({problem}). Take one process."
+        ) from problem
+
+
+def _result(future: Future[T | _Sentence]) -> T:
+    result = future.result()
+    if not isinstance(result, _Sentence):
+        return result
+    raise InputError(result.text) if result.is_input else TailcutError(result.text)
+
+
+@contextmanager
+def _interrupts_blocked_one_thread() -> Iterator[None]:
+    """Let processes that are started in here ignore Ctrl-C from their first moment on, and compute with one thread."""
+    before = {name: os.environ.get(name) for name in THREAD_LIMITS}
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
+    # Started processes inherit what is blocked; here the signal waits until this block is left, and is not lost. The
+    # tracker would lift the block as it starts, so it is started before.
+    can_block = hasattr(signal, "pthread_sigmask")
+    if can_block:
+        ensure_running()
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        if can_block:
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+
+
+_shared: tuple[Any, ...] = ()
+"""The first arguments of every call in this process of a pool."""
+
+
+def _set_up(first: bytes) -> None:
+    """Set up a process of the pool: Ctrl-C is for its parent, which ends it."""
+    global _shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _shared = pickle.loads(first)
 
 
 def _called(work: Callable[..., T], arguments: tuple[Any, ...]) -> T | _Sentence:
     try:
-        return work(*arguments)
+        return work(*_shared, *arguments)
     except TailcutError as problem:
-        return _Sentence(str(problem))
+        return _Sentence(str(problem), isinstance(problem, InputError))
+    except MemoryError:
+        return _Sentence("There is not enough memory for so many processes. Take fewer.", False)
     except OSError as problem:
-        return _Sentence(
-            f"{problem.filename or 'A file'} cannot be written: {problem.strerror}. Make room and go on."
-        )
-
-
-def _leave_interrupts() -> None:
-    """Ctrl-C is for the parent, which ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+        where = problem.filename or "A file"
+        return _Sentence(f"{where} cannot be written: {problem.strerror}. Make room and go on.", True)
+    except Exception as problem:
+        said = " ".join(str(problem).split())
+        why = f"{type(problem).__name__}: {said}"
+        return _Sentence(f"A process failed with {why}. Run the command in one process to see where.", False)

@@ -5,15 +5,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import final
 
 import numpy as np
 
+from tailcut.bounds import first_in_turn
 from tailcut.clusters.base import Cluster
 from tailcut.errors import ParameterError
 from tailcut.table import Table
+from tailcut.timeline import Timeline
 from tailcut.traces.limits import MAX_CELLS
 from tailcut.types import FloatArray, Forecast, Seconds
+
+PATH_STEPS = 16
+"""Steps of a path by the clock for each round; later the state stays as it is. A step is about one usual round."""
+MAX_PATH_CELLS = 20_000_000
+"""Most cells, steps by workers, of a path: a cell takes 16 bytes, and every process has a path of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +34,8 @@ class Draw:
         law: hidden state to the law of the next round, None for recorded tables.
         hidden: `(rounds, k)` hidden states, None for recorded tables.
         late_finish: whether late workers finish their work, as they did where this was recorded.
+        timeline: run times that depend on when work begins, None where there is only a table; the table is then the one
+            that waiting for all meets.
     """
 
     table: Table
@@ -33,6 +43,12 @@ class Draw:
     law: Callable[[FloatArray], Forecast] | None = None
     hidden: FloatArray | None = None
     late_finish: bool = False
+    timeline: Timeline | None = None
+
+    @property
+    def times(self) -> Table | Timeline:
+        """The run times that are played: the timeline where states move by the clock, otherwise the table."""
+        return self.table if self.timeline is None else self.timeline
 
 
 class Source(ABC):
@@ -40,6 +56,8 @@ class Source(ABC):
 
     name: str
     about: str
+    by_clock: bool = False
+    """Whether the hidden state moves by the clock: a run time then depends on when work begins."""
 
     @property
     @abstractmethod
@@ -52,7 +70,27 @@ class Source(ABC):
 
     @abstractmethod
     def draw(self, seed: int, rounds: int | None) -> Draw:
-        """The sample of a seed, of its own length or of `rounds` rounds."""
+        """Draw the sample of a seed, of its own length or of `rounds` rounds, as a table."""
+
+    def size(self, rounds: int | None) -> tuple[int, int]:
+        """Return the rounds and workers of a sample, without drawing it where that takes time."""
+        table = self.draw(0, rounds).table
+        return table.rounds, table.workers
+
+    def draw_by_clock(self, seed: int, rounds: int | None) -> Draw:
+        """Draw the sample of a seed as a timeline.
+
+        Raises:
+            ParameterError: there is none.
+        """
+        del seed, rounds
+        raise ParameterError(f"{self.name} is a table, whose states go by rounds. Leave states=clock out.")
+
+
+@lru_cache(maxsize=2)
+def drawn(source: Source, seed: int, rounds: int | None) -> Draw:
+    """Return the sample to play, cached for the next policy that plays it; call `drawn.cache_clear()` at the end."""
+    return source.draw_by_clock(seed, rounds) if source.by_clock else source.draw(seed, rounds)
 
 
 @final
@@ -95,12 +133,20 @@ class Recorded(Source):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled(Source):
-    """A cluster, sampled anew for every seed."""
+    """A cluster, sampled anew for every seed.
+
+    Attributes:
+        name, about: as of every source.
+        cluster: draws run times.
+        rounds: how many rounds it has unless told otherwise.
+        by_clock: whether its hidden state moves by the clock.
+    """
 
     name: str
     about: str
     cluster: Cluster
     rounds: int
+    by_clock: bool = False
 
     def __post_init__(self) -> None:
         if self.cluster.workers < 2:
@@ -111,15 +157,45 @@ class Sampled(Source):
 
     @property
     def has_law(self) -> bool:
-        """Always."""
-        return True
+        """Whether the law is known; by the clock the state moves within a round, and it is not."""
+        return self.cluster.has_law and not self.by_clock
 
     def seeds(self, wanted: int) -> int:
         """As many as wanted."""
         return wanted
 
+    def size(self, rounds: int | None) -> tuple[int, int]:
+        """Return the rounds asked for, or the usual number, and the workers."""
+        return self._length(rounds), self.cluster.workers
+
     def draw(self, seed: int, rounds: int | None) -> Draw:
         """Sample `rounds` rounds, or the cluster's usual number."""
+        if self.by_clock:
+            raise ParameterError(
+                f"The run times of {self.name} depend on when work begins, so they make no table. Leave states=clock "
+                "out, or take tailcut compare."
+            )
+        length = self._length(rounds)
+        # Run times beyond all numbers are refused in a sentence by whoever uses them.
+        with np.errstate(over="ignore"):
+            sample = self.cluster.sample(length, np.random.default_rng(seed))
+        table = replace(sample.table, source=self.name)
+        if not self.cluster.has_law:
+            return Draw(table, self.cluster.overhead)
+        return Draw(table, self.cluster.overhead, self.cluster.law, sample.hidden)
+
+    def draw_by_clock(self, seed: int, rounds: int | None) -> Draw:
+        """Sample what the rounds bring and a path of the state that all policies meet at the same seconds."""
+        length = self._length(rounds)
+        slots = max(min(PATH_STEPS * length, MAX_PATH_CELLS // self.cluster.workers), length)
+        with np.errstate(over="ignore"):
+            split = self.cluster.split(length, slots, np.random.default_rng(seed))
+        overhead = self.cluster.overhead
+        timeline = split.by_clock(self.cluster.nodes(), self.name, overhead)
+        waiting = first_in_turn(timeline, timeline.workers, overhead)
+        return Draw(timeline.met(waiting.opened), overhead, timeline=timeline)
+
+    def _length(self, rounds: int | None) -> int:
         length = self.rounds if rounds is None else rounds
         if length < 2:
             raise ParameterError(f"rounds must be at least 2, but got {length}. Try --rounds 500.")
@@ -128,8 +204,4 @@ class Sampled(Source):
                 f"{length:,} rounds of {self.cluster.workers:,} workers of {self.name} are too many: a table holds "
                 f"at most {MAX_CELLS:,} cells. Take fewer."
             )
-        # Run times beyond all numbers are refused in a sentence by whoever uses them.
-        with np.errstate(over="ignore"):
-            sample = self.cluster.sample(length, np.random.default_rng(seed))
-        table = replace(sample.table, source=self.name)
-        return Draw(table, self.cluster.overhead, self.cluster.law, sample.hidden)
+        return length

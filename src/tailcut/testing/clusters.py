@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tailcut.clusters.base import Cluster
+from tailcut.errors import ParameterError
 from tailcut.testing.forecasts import check_forecast
 from tailcut.types import FloatArray, Forecast
 
@@ -64,14 +65,36 @@ class ClusterSuite:
         assert np.array_equal(cluster.nodes(), cluster.sample(2, np.random.default_rng(0)).table.nodes)
         assert 0.0 <= cluster.overhead < math.inf
 
+    def test_the_state_moves_by_the_clock_or_that_is_refused(self, cluster: Cluster) -> None:
+        """The same seed gives the same path, positive where a worker is there, and a worker is there in every slot."""
+        try:
+            one, other = (cluster.split(ROUNDS, 4 * ROUNDS, np.random.default_rng(7)) for _ in range(2))
+        except ParameterError:
+            return
+        assert one.noise.shape == (ROUNDS, cluster.workers)
+        assert one.scale.shape == (4 * ROUNDS, cluster.workers)
+        assert np.array_equal(one.noise, other.noise)
+        assert np.array_equal(one.scale, other.scale, equal_nan=True)
+        present = ~np.isnan(one.scale)
+        assert present.any(axis=1).all()
+        assert (one.noise > 0.0).all()
+        assert (one.scale[present] > 0.0).all()
+        assert np.isfinite(one.scale[present]).all()
+
     def test_the_law_is_one_of_those_who_take_part(self, cluster: Cluster) -> None:
-        """For every hidden state that comes up."""
+        """For every hidden state that comes up, where the law is known; otherwise it is refused in a sentence."""
+        if not cluster.has_law:
+            with pytest.raises(ParameterError):
+                cluster.law(cluster.sample(ROUNDS, np.random.default_rng(10)).hidden[0])
+            return
         sample = cluster.sample(ROUNDS, np.random.default_rng(10))
         for row in range(0, ROUNDS, 5):
             check_forecast(cluster.law(sample.hidden[row]), sample.table.roster(row).workers)
 
     def test_the_law_is_what_is_drawn_from(self, cluster: Cluster) -> None:
         """P(x > what was drawn | hidden state) of one worker a round is uniform; fails once in a million."""
+        if not cluster.has_law:
+            return
         rounds = 300
         u = self.transforms(cluster, rounds)
         off = np.abs(np.sort(u) - (np.arange(rounds) + 0.5) / rounds).max()

@@ -196,7 +196,7 @@ def test_a_huge_journal_is_drawn_in_reasonable_time(tmp_path: Path) -> None:
     write(tmp_path, replace(HEAD, arm="async"), seen, trained(500.0, seen))
     begun = time.process_time()
     page = made(tmp_path)
-    assert time.process_time() - begun < 10.0
+    assert time.process_time() - begun < 20.0
     assert len(page) < 400_000
 
 
@@ -221,5 +221,5 @@ def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", script, str(tmp_path / "page.html")]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-    assert said == "Drawing the page needs matplotlib, which is not installed: pip install 'tailcut[report]'."
+    assert said == 'Drawing the page needs matplotlib, which is not installed: pip install "tailcut[report]".'
     assert not list(tmp_path.iterdir())

@@ -57,6 +57,7 @@ def test_a_study_is_what_its_file_says(tmp_path: Path) -> None:
         ("seeds = 2", "seeds = 0", "seeds must be 1 or more, but got 0"),
         ("seeds = 2", "seeds = 2.5", "seeds of the study must be a whole number, but is 2.5"),
         ("seeds = 2", "seeds = true", "must be a whole number, but is True"),
+        ("seeds = 2", "seeds = 10_000_000_000", "A study has at most 100,000 runs"),
         ("seeds = 2", "sedes = 2", "no setting 'sedes'. Known: "),
         ("rounds = 40", "rounds = 1", "rounds must be 2 or more"),
         ('tasks = ["digits"]', "", "lacks 'tasks'"),
@@ -66,6 +67,14 @@ def test_a_study_is_what_its_file_says(tmp_path: Path) -> None:
         ("rates = [0.1, 1]", 'rates = ["fast"]', "must be a number, but is 'fast'"),
         ("rates = [0.1, 1]", 'late = "never"', "late must be 'abandon' or 'finish', but got 'never'"),
         ("rates = [0.1, 1]", "every = 0.0", "every must be positive"),
+        ("rates = [0.1, 1]", "every = inf", "every must be positive and finite, but got inf"),
+        ("rates = [0.1, 1]", "target = nan", "target must be a finite number, but got nan"),
+        ("rates = [0.1, 1]", "rates = []", "rates must name at least one learning rate"),
+        (
+            'policy = "wait-all"',
+            'policy = "wait-all"\nrates = []',
+            "rates must name at least one learning rate",
+        ),
         ("rates = [0.1, 1]", 'figure = "loss"', "needs a target"),
         ('policy = "wait-all"', "", "arm 1 names no policy"),
         ('policy = "wait-all"', 'policy = "wait-all"\ncolour = 3', "arm 1 has no setting 'colour'"),
@@ -86,6 +95,15 @@ def test_what_a_study_cannot_mean_is_refused_in_a_sentence(
         read_study(path)
     assert said in str(problem.value)
     assert "one.toml" in str(problem.value)
+
+
+@pytest.mark.parametrize("line", ["a" * 5000 + " = 1", f"late = '{'x' * 5000}'", f"seeds = '{'9' * 5000}'"])
+def test_a_sentence_about_a_long_value_is_short(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "long.toml"
+    path.write_text(line + "\n" + 'tasks = ["digits"]\nclusters = ["demo8"]\narms = ["wait-all"]\n')
+    with pytest.raises(InputError) as refused:
+        read_study(path)
+    assert len(str(refused.value).removeprefix(str(path))) < 500
 
 
 def test_a_file_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
@@ -115,6 +133,7 @@ def test_a_file_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
         ("rates = [0.1, 1]", "rates = [0.1, -1]", "learning rate must be positive"),
         ("rates = [0.1, 1]", 'optimiser = "sdg"', "Unknown optimiser 'sdg'"),
         ("rates = [0.1, 1]", "batch = 0", "batch must be at least 1"),
+        ("rates = [0.1, 1]", "batch = 1438", "batch must be at most the 1,437 samples"),
         ("rates = [0.1, 1]", 'figure = "speed"\ntarget = 1.0', "'speed'"),
     ],
 )

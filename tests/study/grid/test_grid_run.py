@@ -101,6 +101,28 @@ def test_a_study_that_is_there_is_not_done_again(done: Path, monkeypatch: pytest
     assert journals(done) == before
 
 
+def test_lines_of_no_run_of_the_tuning_change_no_choice(done: Path) -> None:
+    """Lines there twice, of a rate that was not asked for, of other types, or with times that cannot be."""
+    tried, tuned = done / "tried.jsonl", done / "tuned.json"
+    lines, before = tried.read_text().splitlines(), tuned.read_text()
+    last = json.loads(lines[-1])
+    changes = (
+        {"rate": 1e3, "seconds": 1e-9},
+        {"policy": -1e308},
+        {"arm": ["static"]},
+        {"seed": 7, "seconds": 1e-9},
+    )
+    more = [json.dumps({**last, **change}) for change in changes]
+    tried.write_text("\n".join([*lines, *lines[-1:] * 9, *more]) + "\n")
+    carried_out(done)
+    assert tuned.read_text() == before
+    # A time that cannot be is no result: that run is tried again, and the choice stays.
+    tried.write_text("\n".join([*lines[:-1], json.dumps({**last, "seconds": -1.0})]) + "\n")
+    carried_out(done)
+    assert tuned.read_text() == before
+    tried.write_text("\n".join(lines) + "\n")
+
+
 def test_broken_off_and_damaged_runs_alone_are_repeated(done: Path, tmp_path: Path) -> None:
     before = journals(done)
     cut = done / "runs/logistic/demo8/static/1.jsonl"

@@ -13,7 +13,7 @@ from tailcut.types import BoolArray, FloatArray, IntArray, Seconds
 
 
 def first_arrivals(table: Table, count: int, overhead: Seconds = 0.0) -> Run:
-    """Close every round with its first `count` arrivals. The table must be whole."""
+    """Close every round when `count` workers are in, with all that arrive at that instant. The table must be whole."""
     if not table.whole:
         raise ValueError("Some run times of the table are censored or absent; use replay() instead.")
     times = table.seconds
@@ -23,33 +23,19 @@ def first_arrivals(table: Table, count: int, overhead: Seconds = 0.0) -> Run:
         spent = times.sum(axis=1)
     else:
         elapsed = np.partition(times, count - 1, axis=1)[:, count - 1]
-        accepted = _first(times, elapsed, count)
+        accepted = times <= elapsed[:, None]
         spent = np.einsum("ij,ij->i", times, accepted)
-    counts = np.full(table.rounds, min(count, table.workers), dtype=np.int64)
+    counts = accepted.sum(axis=1)
     return _run(table, elapsed, counts, accepted, counts * elapsed - spent, overhead)
 
 
-def closing_at(table: Table, elapsed: FloatArray, counts: IntArray, overhead: Seconds = 0.0) -> Run:
-    """Close round t after `elapsed[t]` seconds with its first `counts[t]` arrivals."""
+def closing_at(table: Table, elapsed: FloatArray, overhead: Seconds = 0.0) -> Run:
+    """Close round t after `elapsed[t]` seconds with all that have arrived by then, at that very instant included."""
     arrivals = table.arrivals()
     accepted = arrivals <= elapsed[:, None]
-    for row in np.flatnonzero(accepted.sum(axis=1) > counts):  # ties at the close: lowest ids first
-        order = np.argsort(arrivals[row], kind="stable")
-        accepted[row] = False
-        accepted[row, order[: counts[row]]] = True
+    counts = accepted.sum(axis=1)
     waited = np.where(accepted, elapsed[:, None] - np.where(accepted, arrivals, 0.0), 0.0)
     return _run(table, elapsed, counts, accepted, waited.sum(axis=1), overhead)
-
-
-def _first(times: FloatArray, limit: FloatArray, count: int) -> BoolArray:
-    """`(rounds, workers)` the first `count` of each row, whose `count`-th value is `limit`; ties by lowest id."""
-    accepted: BoolArray = times <= limit[:, None]
-    for row in np.flatnonzero(np.count_nonzero(accepted, axis=1) > count):
-        before = times[row] < limit[row]
-        tied = np.flatnonzero(times[row] == limit[row])[: count - int(before.sum())]
-        accepted[row] = before
-        accepted[row, tied] = True
-    return accepted
 
 
 def _run(
@@ -70,4 +56,5 @@ def _run(
         present=np.full(table.rounds, table.workers, dtype=np.int64) if present is None else present,
         overhead=overhead,
         staleness=np.zeros(0, dtype=np.int64),
+        opened=np.append(0.0, np.cumsum(elapsed + overhead)[:-1]),
     )

@@ -14,11 +14,11 @@ from tailcut.work import Update, Work
 
 
 def fixed_updates(table: Table, count: int, overhead: Seconds = 0.0) -> Updates:
-    """Close every round with its first `count` arrivals, ties by lowest id; late work is abandoned.
+    """Close every round when `count` workers are in, with all that arrive at that instant; late work is abandoned.
 
     Args:
         table: `(rounds, workers)` run times, whole.
-        count: of arrivals to wait for; all workers where there are fewer.
+        count: of workers to wait for; all workers where there are fewer.
         overhead: seconds between a close and the next opening.
     """
     if not table.whole:
@@ -28,8 +28,8 @@ def fixed_updates(table: Table, count: int, overhead: Seconds = 0.0) -> Updates:
     for version, seconds in enumerate(table.seconds):
         moments = opened + seconds
         order = np.argsort(moments, kind="stable")
-        first = order[: min(count, table.workers)]
-        closed = float(moments[first[-1]])
+        closed = float(moments[order[min(count, table.workers) - 1]])
+        first = order[: np.count_nonzero(moments <= closed)]
         works = [Work(worker, version, version) for worker in range(table.workers)]
         used = np.zeros(table.workers, dtype=np.bool_)
         used[first] = True

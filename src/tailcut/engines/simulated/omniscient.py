@@ -9,6 +9,7 @@ import numpy as np
 
 from tailcut.policy import Decider, PolicyState, PolicyWrapper
 from tailcut.table import Table
+from tailcut.timeline import Timeline
 from tailcut.types import RoundRecord, RunTimes
 
 
@@ -16,7 +17,7 @@ from tailcut.types import RoundRecord, RunTimes
 class SeesAll(PolicyWrapper):
     """Replaces what a round taught by the table's whole row."""
 
-    def __init__(self, inner: Decider, table: Table) -> None:
+    def __init__(self, inner: Decider, table: Table | Timeline) -> None:
         super().__init__(inner)
         self._table = table
 
@@ -25,7 +26,7 @@ class SeesAll(PolicyWrapper):
     ) -> PolicyState:
         """Learn from the whole row of this round; late reports say nothing new."""
         del reports
-        row = self._table.seconds[record.version]
+        row, observed = self._table.at(record.version, record.opened)
         ids = np.flatnonzero(~np.isnan(row))
-        whole = RunTimes(ids, row[ids], self._table.observed[record.version, ids], self._table.nodes[ids])
+        whole = RunTimes(ids, row[ids], observed[ids], self._table.nodes[ids])
         return self.inner.learn(state, plan, replace(record, run_times=whole), ())

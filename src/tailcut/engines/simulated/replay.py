@@ -12,12 +12,13 @@ from tailcut.engines.simulated.updates import updates
 from tailcut.events import Command, Event
 from tailcut.policy import Decider
 from tailcut.table import Table
+from tailcut.timeline import Timeline
 from tailcut.types import FloatArray, RoundRecord, Seconds
 from tailcut.work import Update
 
 
 def replay(
-    table: Table,
+    table: Table | Timeline,
     policy: Decider,
     *,
     late_finish: bool = False,
@@ -75,6 +76,7 @@ def as_run(closed: list[Update], workers: int, overhead: Seconds, refill: bool) 
         present=np.array([len(r.roster) for r in records], dtype=np.int64),
         overhead=overhead,
         staleness=np.concatenate([r.staleness for r in records]) if records else np.empty(0, dtype=np.int64),
+        opened=np.array([update.opened for update in closed]),
         weights=_weights(records),
     )
 

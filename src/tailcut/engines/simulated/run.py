@@ -21,6 +21,7 @@ class Run:
         present: `(rounds,)` workers that took part.
         overhead: seconds between a close and the next opening.
         staleness: `(gradients,)` rounds between a used gradient's version and the round that used it.
+        opened: `(rounds,)` when each round opened, seconds since the first one did.
         weights: `(rounds,)` each, how much the parts of the forecast counted, where it was a blend of several.
     """
 
@@ -32,6 +33,7 @@ class Run:
     present: IntArray
     overhead: Seconds
     staleness: IntArray
+    opened: FloatArray
     weights: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @property

@@ -15,6 +15,7 @@ from tailcut.engines.simulated.omniscient import SeesAll
 from tailcut.errors import InputError
 from tailcut.events import (
     Applied,
+    Arrivals,
     Arrived,
     CloseRound,
     Command,
@@ -26,11 +27,14 @@ from tailcut.events import (
     StartWork,
     Tick,
     WakeAt,
+    arrivals_of,
+    merge_arrivals,
 )
 from tailcut.policy import Decider
 from tailcut.round import Rounds
 from tailcut.table import Table
-from tailcut.types import Measured, Seconds, WorkerId
+from tailcut.timeline import Timeline
+from tailcut.types import BoolArray, FloatArray, Measured, Seconds, WorkerId
 from tailcut.work import Update, Work
 
 Updates: TypeAlias = Generator[Update, Measured | None, None]
@@ -41,7 +45,7 @@ _ARRIVAL, _DEPARTURE, _TICK, _OPENING = range(4)
 
 
 def updates(
-    table: Table,
+    table: Table | Timeline,
     policy: Decider,
     *,
     late_finish: bool = False,
@@ -59,10 +63,12 @@ def updates(
     it late, with its own entry of row t; if round t closes before that, its entry is skipped. Where gradients of
     older versions count, or several of a worker, rounds mean nothing to a worker: its k-th piece of work takes the
     k-th row it is present in. The run then ends when a worker has gone through the whole table; one that is
-    absent from the last row leaves after its last entry.
+    absent from the last row leaves after its last entry. Arrivals with the same time to the last bit are of one instant
+    and are delivered together. On a timeline the run time also depends on the moment at which the work begins, and who
+    is there on the moment at which the round opens.
 
     Args:
-        table: `(rounds, workers)` run times.
+        table: `(rounds, workers)` run times, or a timeline of them.
         policy: decides when to close.
         late_finish: whether late workers finish first (True) or abandon their work at the close.
         overhead: seconds between a close and the next opening.
@@ -78,6 +84,8 @@ def updates(
         InputError: in some round nobody is left whose gradient ever comes.
     """
     if jobs is not None:
+        if isinstance(table, Timeline):
+            raise ValueError("Mini-batches of a task are played on tables only.")
         # Run times follow the mini-batches, so they are written down as work begins.
         table = replace(table, seconds=table.seconds.copy())
     decider = SeesAll(policy, table) if sees_all else policy
@@ -88,7 +96,7 @@ def updates(
 
 @dataclass(slots=True)
 class _Simulation:
-    table: Table
+    table: Table | Timeline
     machine: Rounds
     overhead: Seconds
     micro: int
@@ -103,6 +111,12 @@ class _Simulation:
     _departures: dict[WorkerId, int] = field(default_factory=dict)
     _closed: list[Update] = field(default_factory=list)
     _opened: Seconds = 0.0
+    _together: tuple[int, Seconds, FloatArray, BoolArray] = (
+        -1,
+        0.0,
+        np.zeros(0),
+        np.zeros(0, dtype=np.bool_),
+    )
 
     def __post_init__(self) -> None:
         self._books = Books(self.jobs)
@@ -111,8 +125,7 @@ class _Simulation:
         rounds = self.table.rounds if most is None else min(most, self.table.rounds)
         if self._by_job:
             rounds = np.iinfo(np.int64).max if most is None else most
-            # Each worker's rows, the first one last.
-            self._rows = [np.flatnonzero(~np.isnan(column))[::-1].tolist() for column in self.table.seconds.T]
+            self._rows = _rows_of(self.table)
         self._push(0.0, _OPENING, Applied(0.0, 0))
         done = 0
         while self._queue and done < rounds and not self._used_up:
@@ -125,6 +138,8 @@ class _Simulation:
                 if self._departures.get(event.worker) != number:
                     continue
                 self._members.discard(event.worker)
+            if isinstance(event, Arrived):
+                event = self._with_ties(event)
             self._tell(event)
             while self._closed:
                 update = self._closed.pop()
@@ -149,12 +164,20 @@ class _Simulation:
         self._sequence += 1
         return number
 
+    def _with_ties(self, first: Arrived) -> Arrived | Arrivals:
+        """Return the first arrival of an instant with all others of that instant, which leave the queue."""
+        tied = [first]
+        while self._queue and self._queue[0][:2] == (first.now, _ARRIVAL):
+            event = heapq.heappop(self._queue)[3]
+            assert isinstance(event, Arrived)
+            tied.append(event)
+        return merge_arrivals(tied)
+
     def _tell(self, event: Event) -> None:
-        match event:
-            case Arrived():
-                self._books.arrive(event.worker, event.version)
-            case Left():
-                self._books.stop(event.worker)
+        for arrival in arrivals_of(event):
+            self._books.arrive(arrival.worker, arrival.version)
+        if isinstance(event, Left):
+            self._books.stop(event.worker)
         # Thinking takes no virtual time; what it says is as if it had been said with the rest.
         commands = [*self.machine.handle(event), *self.machine.think()]
         if self.watch is not None:
@@ -177,10 +200,13 @@ class _Simulation:
 
     def _enlist(self, now: Seconds, event: Applied) -> None:
         """Let workers join and leave as the table says before a round opens."""
+        row = 0 if self._by_job else event.version
+        there = set(np.flatnonzero(self.table.present(row, np.array([now]))).tolist())
         if self._by_job:
-            wanted = self._members | {worker for worker, rows in enumerate(self._rows) if rows}
+            there = there if isinstance(self.table, Timeline) else set(range(self.table.workers))
+            wanted = self._members | {worker for worker in there if self._rows[worker]}
         else:
-            wanted = set(np.flatnonzero(~np.isnan(self.table.seconds[event.version])).tolist())
+            wanted = there
         changes: Iterable[Event] = [
             *(Left(now, worker) for worker in sorted(self._members - wanted)),
             *(
@@ -203,18 +229,25 @@ class _Simulation:
         self._departures.pop(worker, None)
         now, row = self.machine.now, self._row(worker, version)
         if row is None:
-            if np.isnan(self.table.seconds[-1, worker]):
+            if self.table.ends_absent(worker):
                 self._departures[worker] = self._push(now, _DEPARTURE, Left(now, worker))
             else:
                 self._used_up = True
             return
+        seconds, is_observed = self._run_time(row, worker, now)
+        if np.isnan(seconds):
+            # It comes free just when it is away.
+            self._departures[worker] = self._push(now, _DEPARTURE, Left(now, worker))
+            if self._by_job:
+                self._rows[worker].append(row)
+            return
         mini_batch, length = self.jobs.begin(worker, row)
         self._books.start(Work(worker, version, mini_batch))
-        seconds = float(self.table.seconds[row, worker])
         if length != 1.0:
+            assert isinstance(self.table, Table)
             seconds *= length
             self.table.seconds[row, worker] = seconds
-        if not self.table.observed[row, worker]:
+        if not is_observed:
             self._departures[worker] = self._push(now + seconds, _DEPARTURE, Left(now + seconds, worker))
         elif deadline is not None and seconds > deadline:
             # A micro-batch that ends at the very deadline is in, however the division rounds.
@@ -222,3 +255,18 @@ class _Simulation:
             self._push(now + deadline, _ARRIVAL, Arrived(now + deadline, worker, version, deadline, share))
         else:
             self._push(now + seconds, _ARRIVAL, Arrived(now + seconds, worker, version, seconds))
+
+    def _run_time(self, row: int, worker: WorkerId, now: Seconds) -> tuple[Seconds, bool]:
+        """Return how long the work takes, and whether it ends; workers that begin together are looked up at once."""
+        if isinstance(self.table, Table) or self._by_job or now != self._opened:
+            return self.table.run_time(row, worker, now)
+        if self._together[:2] != (row, now):
+            self._together = (row, now, *self.table.at(row, now))
+        return float(self._together[2][worker]), bool(self._together[3][worker])
+
+
+def _rows_of(table: Table | Timeline) -> list[list[int]]:
+    """Return the rows of each worker, the first one last."""
+    if isinstance(table, Timeline):
+        return [list(range(table.rounds))[::-1] for _ in range(table.workers)]
+    return [np.flatnonzero(~np.isnan(column))[::-1].tolist() for column in table.seconds.T]

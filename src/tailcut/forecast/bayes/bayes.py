@@ -9,17 +9,23 @@ import numpy as np
 
 from tailcut.errors import ParameterError
 from tailcut.forecast.base import Forecaster
-from tailcut.forecast.bayes import blend, levels, pool
+from tailcut.forecast.bayes import blend, levels, pool, shared
 from tailcut.forecast.bayes.belief import VARIANTS, BayesBelief, nothing, prepared
 from tailcut.forecast.bayes.context import features
 from tailcut.forecast.bayes.deep import Deep
 from tailcut.forecast.bayes.shape import shape_laws
-from tailcut.forecast.carry import carry_over
+from tailcut.forecast.bayes.shared import Shared
+from tailcut.forecast.bayes.tabulate import marginal
 from tailcut.forecast.trend import own as law_of
-from tailcut.forecast.trend.cells import COUNT, Cells
-from tailcut.forecast.trend.trend import Trend, factors_after, plain_position, put, tabulated
-from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes, Weights
+from tailcut.forecast.trend.belief import NEVER
+from tailcut.forecast.trend.cells import COUNT, PER_OCTAVE, Cells
+from tailcut.forecast.trend.factors import grouping, nodes_tell
+from tailcut.forecast.trend.trend import Trend, put
+from tailcut.shifts import honest
+from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes, SharedLaws, Weights
 
+CELL = 1.0 - 2.0**-20
+"""A whole cell, short of the next."""
 MOST_SCORED = 500
 """Workers by which variants are scored; of twice as many or more every second, third, … counts."""
 
@@ -70,22 +76,32 @@ class Bayes(Forecaster[BayesBelief | None]):
             if not seen.observed.any():
                 return None
             belief = nothing(Cells.around(float(np.median(seen.seconds[seen.observed]))))
-        belief = prepared(belief, seen)
+        belief = prepared(replace(belief, atoms=belief.atoms.after(seen)), seen)
         rows = np.searchsorted(belief.base.ids, seen.workers)
         laws = belief.laws[:, rows]
         plain, corrected = belief.plain[rows], belief.corrected[rows]
-        law = _trusted(belief.trust, plain, corrected)
         if self.scenarios:
-            belief = replace(
-                belief,
-                base=replace(belief.base, factors=factors_after(belief.base, rows, law, seen, homes=True)),
-            )
+            # Not by the corrected laws: a correction that is wrong for all would pass for a factor.
+            belief = replace(belief, shared=self._shared(belief, rows, plain, seen))
         # Everything from here on is at factor 1.
-        position = plain_position(belief.base, seen)
+        position = plain_position(belief, seen)
         if not seen.late:
             belief = self._scored(belief, laws, plain, corrected, position, seen)
         belief = replace(belief, context=belief.context.after(rows, plain, position, seen))
         return self._followed(belief, rows, position, seen)
+
+    def _shared(self, belief: BayesBelief, rows: IntArray, law: FloatArray, seen: RunTimes) -> Shared:
+        """What groups share after `seen`; of a worker's first time nobody can say whether it or its group is slow."""
+        base, now = belief.base, belief.shared
+        if not seen.late:
+            now = replace(now, by_node=nodes_tell(seen.nodes))
+        known = base.last_cell[rows] != NEVER
+        if not known.any():
+            return now
+        laws, beyond = honest(law[known], base.levels[rows[known]], max(int(belief.crowd), 1))
+        where = positions_of(belief, seen)[known]
+        groups = now.groups_of(seen)[known]
+        return shared.followed(now, groups, laws, beyond, where, seen.observed[known], seen.late)
 
     def _scored(
         self,
@@ -97,7 +113,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         seen: RunTimes,
     ) -> BayesBelief:
         """How well each variant, and the deep correction, had foreseen the round."""
-        where = belief.base.cells.position(seen.seconds)
+        where = positions_of(belief, seen)
         close = np.clip(position + (where.max() - where), 0.0, COUNT - 1.0)
         # Of thousands of workers every so many tell the weights as well as all.
         some = slice(None, None, max(1, len(seen) // MOST_SCORED))
@@ -130,8 +146,9 @@ class Bayes(Forecaster[BayesBelief | None]):
             1.0 / self.adapt,
         )
         common = law_of.paced(belief.common, position, seen.observed, self.memory * belief.crowd)
-        everybody = pool.law(common)
-        base = self.trend.followed(belief.base, rows, position, seen.observed)
+        smooth = not len(belief.atoms.known())
+        everybody = pool.law(common, smooth)
+        base = self.trend.followed(belief.base, rows, position, seen.observed, smooth)
         filtered = levels.predictive(rates, after, base.own[rows], everybody)
         mine = np.stack([base.next[rows], filtered, shape_laws(base, rows)])
         plain = blend.blended(belief.weights, mine)
@@ -157,17 +174,54 @@ class Bayes(Forecaster[BayesBelief | None]):
         if belief is None:
             return None
         rows = np.minimum(np.searchsorted(belief.base.ids, roster.workers), len(belief.base.ids) - 1)
-        law = _trusted(belief.trust, belief.plain[rows], belief.corrected[rows])
-        law[belief.base.ids[rows] != roster.workers] = belief.everybody
-        table = tabulated(belief.base, law, roster, self.trend.grid, self.scenarios, homes=True)
-        return carry_over(table, roster.busy)
+        law = _trusted(trust_of(belief), belief.plain[rows], belief.corrected[rows])
+        places = belief.base.levels[rows]
+        unknown = belief.base.ids[rows] != roster.workers
+        law[unknown] = belief.everybody
+        places[unknown] = int(np.median(belief.base.levels))
+        laws, beyond = honest(law, places, len(roster))
+        group_ids, groups = np.unique(grouping(roster.nodes), return_inverse=True)
+        if self.scenarios:
+            odds = shared.prior(belief.shared, group_ids)
+        else:
+            odds = np.zeros((len(group_ids), len(shared.SHIFTS)))
+            odds[:, shared.REACH] = 1.0
+        cells = belief.base.cells
+        origin = float(cells.ends(np.array([-1]))[0])
+        together = SharedLaws(laws, beyond, odds, origin, PER_OCTAVE, belief.atoms.known())
+        return marginal(roster, groups, together, places, self.trend.grid)
 
     def weights(self, belief: BayesBelief | None) -> Weights:
         """Of the variants, and of the deep correction beside them."""
         if belief is None:
             return ()
         blended = tuple(zip(VARIANTS, belief.weights.tolist(), strict=True))
-        return blended if self.deep is None else (*blended, ("deep", belief.trust))
+        return blended if self.deep is None else (*blended, ("deep", trust_of(belief)))
+
+
+def positions_of(belief: BayesBelief, seen: RunTimes) -> FloatArray:
+    """`(n,)` where run times lie in cells, outside the range covered too.
+
+    Where run times repeat exactly, a worker that is cut at an atom has outlasted all of it, and so its whole cell.
+    """
+    where = belief.base.cells.anywhere(seen.seconds)
+    if len(belief.atoms.known()):
+        where = np.where(seen.observed, where, np.floor(where) + CELL)
+    return where
+
+
+def plain_position(belief: BayesBelief, seen: RunTimes) -> FloatArray:
+    """`(n,)` where run times lie in cells once their group's factor is taken out."""
+    shifts = belief.shared.shift_of(belief.shared.groups_of(seen))
+    if len(belief.atoms.known()):
+        shifts = np.floor(shifts + 0.5)  # So that an atom stays in one cell.
+    out: FloatArray = np.clip(positions_of(belief, seen) - shifts, 0.0, COUNT - 2.0**-20)
+    return out
+
+
+def trust_of(belief: BayesBelief) -> float:
+    """How much the corrected laws count; the deep part knows no repeated values."""
+    return 0.0 if len(belief.atoms.known()) else belief.trust
 
 
 def _trusted(trust: float, plain: FloatArray, corrected: FloatArray) -> FloatArray:

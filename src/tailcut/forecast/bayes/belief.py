@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tailcut.forecast.bayes.atoms import Atoms
 from tailcut.forecast.bayes.context import Context
 from tailcut.forecast.bayes.levels import Rates
-from tailcut.forecast.trend.belief import TrendBelief, admitted, first, recentred
-from tailcut.forecast.trend.cells import COUNT, PER_OCTAVE, Cells, shift_columns
+from tailcut.forecast.bayes.shared import Shared
+from tailcut.forecast.trend.belief import NEVER, TrendBelief, admitted, first
+from tailcut.forecast.trend.cells import COUNT, PER_OCTAVE, Cells
 from tailcut.forecast.trend.own import Tally
 from tailcut.types import FloatArray, IntArray, RunTimes
 
@@ -17,6 +19,8 @@ VARIANTS = ("own", "level", "shape")
 """Whose laws are blended: each worker's own past, the filter over levels, everybody's shape at its level."""
 FIRST_TRUST = 10.0 * np.array([[0.55, 0.50], [0.50, 0.45]])
 """As if the deep correction had been the better by a fifth for ten rounds: it knows first rounds best."""
+TOO_FAR = 7 * PER_OCTAVE
+"""Cells by which the middle of a round is off before the unit of time moves."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +28,9 @@ class BayesBelief:
     """Arrays over known workers are aligned with `base.ids`.
 
     Attributes:
-        base: cells, workers, own empirical laws, and the factors that groups share.
+        base: cells, workers and their own empirical laws.
+        shared: the factors that groups share.
+        atoms: values that run times repeat.
         common: `(cells,)` events and exposure of all workers at factor 1.
         crowd: workers in the last whole round.
         everybody: `(cells,)` the law that `common` makes.
@@ -42,6 +48,8 @@ class BayesBelief:
     """
 
     base: TrendBelief
+    shared: Shared
+    atoms: Atoms
     common: Tally
     crowd: float
     everybody: FloatArray
@@ -63,6 +71,8 @@ def nothing(cells: Cells) -> BayesBelief:
     size = len(VARIANTS)
     return BayesBelief(
         base=first(cells),
+        shared=Shared.nothing(),
+        atoms=Atoms.nothing(),
         common=Tally.empty(COUNT),
         crowd=1.0,
         everybody=np.full(COUNT, 1.0 / COUNT),
@@ -82,7 +92,7 @@ def nothing(cells: Cells) -> BayesBelief:
 
 def prepared(belief: BayesBelief, seen: RunTimes) -> BayesBelief:
     """The belief with room for everybody in `seen`, and with its unit where run times are."""
-    belief = _moved(belief, recentred(belief.base, seen))
+    belief = _moved(belief, seen)
     base = admitted(belief.base, seen.workers)
     if base is belief.base:
         return belief
@@ -107,19 +117,24 @@ def prepared(belief: BayesBelief, seen: RunTimes) -> BayesBelief:
     )
 
 
-def _moved(belief: BayesBelief, base: TrendBelief) -> BayesBelief:
-    """The belief in the unit of `base`."""
-    octaves = round(float(np.log2(base.cells.unit / belief.base.cells.unit)))
-    if octaves == 0:
+def _moved(belief: BayesBelief, seen: RunTimes) -> BayesBelief:
+    """The belief in a unit that moves with all run times once they are too far off for a factor.
+
+    Laws are told at factor 1 and stay as they are; the factors make up for the move.
+    """
+    base = belief.base
+    if not len(base.ids) or seen.late:
         return belief
-    by = octaves * PER_OCTAVE
+    rows = np.minimum(np.searchsorted(base.ids, seen.workers), len(base.ids) - 1)
+    told = seen.observed & (base.ids[rows] == seen.workers) & (base.last_cell[rows] != NEVER)
+    if not told.any():
+        return belief
+    off = np.median(base.cells.anywhere(seen.seconds[told]) - base.levels[rows[told]])
+    if abs(off) <= TOO_FAR:
+        return belief
+    octaves = int(np.floor(off / PER_OCTAVE + 0.5))
     return replace(
         belief,
-        base=base,
-        common=Tally(shift_columns(belief.common.events, by), shift_columns(belief.common.censored, by)),
-        everybody=shift_columns(belief.everybody, by),
-        levels=shift_columns(belief.levels, by),
-        laws=shift_columns(belief.laws, by),
-        plain=shift_columns(belief.plain, by),
-        corrected=shift_columns(belief.corrected, by),
+        base=replace(base, cells=base.cells.moved(octaves)),
+        shared=belief.shared.moved(octaves * PER_OCTAVE),
     )

@@ -9,9 +9,9 @@ from tailcut.forecast.trend.own import MOST_UNKNOWN, Tally, hazard
 from tailcut.types import FloatArray
 
 
-def law(tally: Tally) -> FloatArray:
+def law(tally: Tally, smooth: bool = True) -> FloatArray:
     """`(cells,)` probability of each cell."""
     survival = np.cumprod(1.0 - np.minimum(hazard(tally, MOST_UNKNOWN), 1.0))
     out = -np.diff(survival, prepend=1.0)
     out[-1] += survival[-1]
-    return blurred(out)
+    return blurred(out) if smooth else out

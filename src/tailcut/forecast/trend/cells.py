@@ -33,10 +33,14 @@ class Cells:
 
     def position(self, seconds: FloatArray) -> FloatArray:
         """Where run times lie, in cells and fractions of cells, within the range covered."""
-        raw = (np.log2(seconds / self.unit) + BELOW) * PER_OCTAVE
         # Just under COUNT, so that the cell of the last position is COUNT - 1.
-        inside: FloatArray = np.clip(raw, 0.0, COUNT - 2.0**-20)
+        inside: FloatArray = np.clip(self.anywhere(seconds), 0.0, COUNT - 2.0**-20)
         return inside
+
+    def anywhere(self, seconds: FloatArray) -> FloatArray:
+        """Where run times lie, outside the range covered too."""
+        raw: FloatArray = (np.log2(seconds / self.unit) + BELOW) * PER_OCTAVE
+        return raw
 
     def ends(self, cells: IntArray) -> FloatArray:
         """Upper ends of cells in seconds."""

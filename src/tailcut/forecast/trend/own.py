@@ -168,13 +168,15 @@ def levels(tally: Tally, exposure: FloatArray) -> IntArray:
     return out
 
 
-def own_law(tally: Tally, exposure: FloatArray, prior: FloatArray, strength: float) -> FloatArray:
+def own_law(
+    tally: Tally, exposure: FloatArray, prior: FloatArray, strength: float, smooth: bool = True
+) -> FloatArray:
     """`(rows, cells)` probability of each cell; `prior` holds each row's prior hazards."""
     hazards = (tally.events + strength * prior) / (exposure + strength)
     survival = np.cumprod(1.0 - np.minimum(hazards, 1.0), axis=1)
     law = -np.diff(survival, axis=1, prepend=1.0)
     law[:, -1] += survival[:, -1]
-    return blurred(law)
+    return blurred(law) if smooth else law
 
 
 def placed(shared: FloatArray, level: IntArray) -> FloatArray:

@@ -77,9 +77,14 @@ class Trend(Forecaster[TrendBelief | None]):
         return self.followed(belief, rows, plain_position(belief, seen), seen.observed)
 
     def followed(
-        self, belief: TrendBelief, rows: IntArray, position: FloatArray, observed: BoolArray
+        self,
+        belief: TrendBelief,
+        rows: IntArray,
+        position: FloatArray,
+        observed: BoolArray,
+        smooth: bool = True,
     ) -> TrendBelief:
-        """Each worker's own part of learning, at factor 1."""
+        """Each worker's own part of learning, at factor 1; laws are smooth unless run times repeat exactly."""
         cell, part = law_of.split(position)
         before, last = belief.levels[rows], belief.last_cell[rows]
         weights = stay.updated_weights(
@@ -96,7 +101,7 @@ class Trend(Forecaster[TrendBelief | None]):
         residuals = self._residuals(belief, residual, observed)
         most = law_of.MOST_UNKNOWN if self.paced else law_of.UNKNOWN_HAZARD
         prior = law_of.placed(law_of.hazard(residuals, most), levels)
-        own = law_of.own_law(tally, exposure, prior, self.strength)
+        own = law_of.own_law(tally, exposure, prior, self.strength, smooth)
         last_cell = np.where(observed, cell, CENSORED)
         absent = belief.absent + 1
         absent[rows] = 0

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tailcut.errors import InputError, ParameterError
+from tailcut.bounded_files import read_text
+from tailcut.errors import InputError, ParameterError, one_line
 
 WORDS = "Known: "
+MAX_STUDY_BYTES = 1 << 18
+"""Largest file of a study, in bytes."""
+MAX_RUNS = 100_000
+"""Most runs of a study."""
+MAX_DOTS = 200
+"""Most dots in one line of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,38 +98,99 @@ class Study:
             if getattr(self, name) < least:
                 raise ParameterError(f"{name} must be {least} or more, but got {getattr(self, name)}.")
         if self.late not in ("abandon", "finish"):
-            raise ParameterError(f"late must be 'abandon' or 'finish', but got {self.late!r}.")
-        if not self.every > 0.0:
-            raise ParameterError(f"every must be positive, but got {self.every}. Try 0.5.")
+            raise ParameterError(f"late must be 'abandon' or 'finish', but got {reprlib.repr(self.late)}.")
+        if not 0.0 < self.every < math.inf:
+            raise ParameterError(f"every must be positive and finite, but got {self.every}. Try 0.5.")
+        if self.target is not None and not math.isfinite(self.target):
+            raise ParameterError(
+                f"target must be a finite number, but got {self.target}. Leave it out for the task's."
+            )
+        if any(rates == () for rates in (self.rates, *(arm.rates for arm in self.arms))):
+            raise ParameterError("rates must name at least one learning rate, but is empty. Try [0.1].")
         if self.figure is not None and self.target is None:
-            raise ParameterError(f"figure = {self.figure!r} needs a target. Give target = 0.2, say.")
+            raise ParameterError(
+                f"figure = {reprlib.repr(self.figure)} needs a target. Give target = 0.2, say."
+            )
+        if self.runs > MAX_RUNS:
+            raise ParameterError(
+                f"A study has at most {MAX_RUNS:,} runs, those of the tuning included, but this one has {self.runs:,}. "
+                "Take fewer seeds, arms, rates, tasks or clusters."
+            )
         names = [arm.name for arm in self.arms]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ParameterError(f"Two arms are called {twice[0]!r}. Give each a name of its own.")
+            raise ParameterError(
+                f"Two arms are called {reprlib.repr(twice[0])}. Give each a name of its own."
+            )
         if self.best_static and self.best_static not in names:
             raise ParameterError(
-                f"best_static names the arm {self.best_static!r}, but there is none of that name. "
+                f"best_static names the arm {reprlib.repr(self.best_static)}, but there is none of that name. "
                 f"Arms: {', '.join(names)}."
             )
 
+    @property
+    def runs(self) -> int:
+        """How many runs there are, those of the tuning included."""
+        tries = sum(len(arm.policies) * len(arm.rates or self.rates) for arm in self.arms)
+        places = len(self.tasks) * len(self.clusters)
+        return places * (self.seeds * len(self.arms) + self.tune_seeds * tries)
+
 
 def read_study(path: Path) -> Study:
-    """Read a study from a TOML file.
+    """Return the study in a TOML file.
 
     Raises:
         InputError: it cannot be read, is no TOML, or says something a study cannot mean; the message names the place.
     """
+    return study_in(study_text(path), path)
+
+
+def study_text(path: Path) -> str:
+    """Return the text of a TOML file.
+
+    Raises:
+        InputError: it cannot be read, is too large, or is no text.
+    """
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_text(path, MAX_STUDY_BYTES)
     except OSError as problem:
         raise InputError(f"{path} cannot be read: {problem.strerror}. Give the file of a study.") from problem
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+    except UnicodeDecodeError as problem:
         raise InputError(f"{path} is no TOML: {problem}.") from problem
+
+
+def study_in(text: str, path: Path) -> Study:
+    """Return the study that the text of a TOML file tells.
+
+    Raises:
+        InputError: it is no TOML, or says something a study cannot mean; the message names the place.
+    """
     try:
-        return study_of({"name": path.stem, **told})
+        return study_of({"name": path.stem, **_toml(text)})
     except ParameterError as problem:
         raise InputError(f"{path}: {problem}") from problem
+    except ValueError as problem:
+        raise InputError(f"{path} is no TOML: {one_line(problem)}.") from problem
+
+
+def _toml(text: str) -> dict[str, Any]:
+    """Return the values of a TOML text.
+
+    Raises:
+        ValueError: the text is not TOML, nests too deeply, or has a number of thousands of digits.
+    """
+    for number, line in enumerate(text.splitlines(), 1):
+        # The time that the parser takes for a dotted key grows with the square of its parts.
+        if line.count(".") > MAX_DOTS:
+            raise ValueError(f"line {number} has more than {MAX_DOTS} dots: break it")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError:
+        raise ValueError("it has a number with thousands of digits") from None
 
 
 def study_of(told: Mapping[str, Any]) -> Study:
@@ -141,7 +211,7 @@ def _arm(told: Any, place: int) -> Arm:
     if isinstance(told, str):
         told = {"policy": told}
     if not isinstance(told, dict):
-        raise ParameterError(f"{where} must be the name of a policy or a table, but is {told!r}.")
+        raise ParameterError(f"{where} must be the name of a policy or a table, but is {reprlib.repr(told)}.")
     told = dict(told)
     if "policy" in told:
         told["policies"] = [told.pop("policy")]
@@ -159,7 +229,9 @@ def _checked(told: Mapping[str, Any], kind: type, where: str) -> dict[str, Any]:
     known = {field.name: field for field in fields(kind)}
     for key in told:
         if key not in known:
-            raise ParameterError(f"{where} has no setting {key!r}. {WORDS}{', '.join(sorted(known))}.")
+            raise ParameterError(
+                f"{where} has no setting {reprlib.repr(key)}. {WORDS}{', '.join(sorted(known))}."
+            )
     for key, field in known.items():
         if key not in told and field.default is MISSING:
             raise ParameterError(f"{where} lacks {key!r}. Name it.")
@@ -169,7 +241,7 @@ def _checked(told: Mapping[str, Any], kind: type, where: str) -> dict[str, Any]:
 def _value(value: Any, declared: str, where: str) -> Any:
     if declared.startswith("tuple"):
         if not isinstance(value, list):
-            raise ParameterError(f"{where} must be a list, but is {value!r}. Put it in brackets.")
+            raise ParameterError(f"{where} must be a list, but is {reprlib.repr(value)}. Put it in brackets.")
         inner = "str" if "str" in declared else "float" if "float" in declared else "any"
         return tuple(_value(each, inner, f"each of {where}") for each in value)
     wanted = [kind for name, kind in _KINDS.items() if name in declared.split(" | ")]
@@ -178,7 +250,7 @@ def _value(value: Any, declared: str, where: str) -> Any:
     if float in wanted and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) not in wanted:
-        raise ParameterError(f"{where} must be {_SAID[wanted[0]]}, but is {value!r}.")
+        raise ParameterError(f"{where} must be {_SAID[wanted[0]]}, but is {reprlib.repr(value)}.")
     return value
 
 

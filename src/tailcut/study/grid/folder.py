@@ -13,15 +13,19 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tailcut.atomic import replacing
+from tailcut.bounded_files import parse_json, read_lines, read_text
 from tailcut.errors import InputError
 from tailcut.study.grid.journal import read_journal
 from tailcut.study.grid.run import Result
 from tailcut.study.grid.setup import Place
+
+_NAMES = ("task", "cluster", "arm", "policy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Folder:
         """
         file = self.root / "study.toml"
         if file.exists():
-            if file.read_text(encoding="utf-8") != text:
+            if _text(file) != text:
                 raise InputError(
                     f"{self.root} holds another study. Give another folder, or delete this one to begin anew."
                 )
@@ -96,11 +100,12 @@ class Folder:
         if not path.exists():
             return []
         found = []
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                found.append(_try(json.loads(line)))
-            except (ValueError, TypeError, KeyError):
-                continue
+        try:
+            for line in read_lines(path):
+                with suppress(ValueError, TypeError, LookupError, ArithmeticError):
+                    found.append(_try(parse_json(line)))
+        except OSError as problem:
+            raise _unreadable(path, problem) from problem
         return found
 
     def write_tuned(self, chosen: Mapping[str, Any]) -> None:
@@ -116,7 +121,23 @@ def slug(name: str) -> str:
     return plain if plain == name and len(name) <= 80 else f"{plain[-60:]}-{zlib.crc32(name.encode()):08x}"
 
 
+def _text(path: Path) -> str | None:
+    """Return the text of a study's file; None if it is no text."""
+    try:
+        return read_text(path)
+    except OSError as problem:
+        raise _unreadable(path, problem) from problem
+    except UnicodeDecodeError:
+        return None
+
+
+def _unreadable(path: Path, problem: OSError) -> InputError:
+    return InputError(f"{path} cannot be read: {problem.strerror}. Remove it, or give another folder.")
+
+
 def _try(told: dict[str, Any]) -> Try:
     seconds = float("inf") if told["seconds"] is None else float(told["seconds"])
+    if not seconds > 0.0 or not all(isinstance(told[name], str) for name in _NAMES):
+        raise ValueError("it is no run of a tuning")
     result = Result(float(told["rate"]), str(told["ending"]), seconds, float(told["last"]))
     return Try(told["task"], told["cluster"], told["arm"], told["policy"], int(told["seed"]), result)

@@ -99,11 +99,20 @@ class Grid:
         self, models: dict[str, Path], at: dict[str, Literal["least", "most"]], tell: Tell
     ) -> dict[tuple[str, str, str], Choice]:
         """Try what has not been tried; the best of each arm on each task and cluster."""
-        tries = self.folder.tried()
-        jobs = self._untried(models, tries)
+        candidates = list(self._candidates(models))
+        wanted = {(*_where(place), rate) for place, rates in candidates for rate in rates}
+        # A file that was changed may hold a run twice, or one of another study: it would count in the choice.
+        known = {key: one for one in self.folder.tried() if (key := _key(one)) in wanted}
+        left = [
+            (place, [rate for rate in rates if (*_where(place), rate) not in known])
+            for place, rates in candidates
+        ]
+        jobs = [
+            Job(place, try_rates, (self.study, self.makers, place, rates)) for place, rates in left if rates
+        ]
+        tries = list(known.values())
         for number, (place, results) in enumerate(each_done(jobs, self.processes), 1):
-            where = (place.task, place.cluster, place.arm.name, place.policy, place.seed)
-            new = [Try(*where, result) for result in results]
+            new = [Try(*_where(place), result) for result in results]
             self.folder.note(new)
             tries += new
             tell("tuning", number, len(jobs))
@@ -117,9 +126,8 @@ class Grid:
         self.folder.write_tuned(told(tries, chosen))
         return chosen
 
-    def _untried(self, models: dict[str, Path], tries: list[Try]) -> list[Job[Place, list[Result]]]:
-        have = {(one.task, one.cluster, one.arm, one.policy, one.seed, one.result.rate) for one in tries}
-        jobs: list[Job[Place, list[Result]]] = []
+    def _candidates(self, models: dict[str, Path]) -> Iterator[tuple[Place, tuple[float, ...]]]:
+        """Yield the places of the tuning, each with the rates to try there."""
         for task, cluster, arm in self._cells():
             rates = rates_of(self.study, arm)
             # What has one candidate alone need not be tried.
@@ -127,12 +135,7 @@ class Grid:
                 continue
             for policy in arm.policies:
                 for seed in range(FIRST_SEED, FIRST_SEED + self.study.tune_seeds):
-                    place = self._place(task, cluster, arm, policy, seed, models)
-                    where = (task, cluster, arm.name, place.policy, seed)
-                    left = [rate for rate in rates if (*where, rate) not in have]
-                    if left:
-                        jobs.append(Job(place, try_rates, (self.study, self.makers, place, left)))
-        return jobs
+                    yield self._place(task, cluster, arm, policy, seed, models), rates
 
     def _run(self, chosen: dict[tuple[str, str, str], Choice], tell: Tell) -> int:
         """Run what has not been run."""
@@ -149,3 +152,12 @@ class Grid:
         for number, _ in enumerate(each_done(jobs, self.processes), 1):
             tell("running", total - len(jobs) + number, total)
         return total
+
+
+def _where(place: Place) -> tuple[str, str, str, str, int]:
+    """Return what tells one run of the tuning from others, but for its rate."""
+    return place.task, place.cluster, place.arm.name, place.policy, place.seed
+
+
+def _key(one: Try) -> tuple[str, str, str, str, int, float]:
+    return one.task, one.cluster, one.arm, one.policy, one.seed, one.result.rate

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from tailcut.bounded_files import read_lines
 from tailcut.engines.simulated.meter import Point, Totals
 from tailcut.errors import InputError
 from tailcut.json_lines import line_of, take_lines
+from tailcut.typed_values import typed
 
 if TYPE_CHECKING:  # Whoever only reads journals does without torch.
     from tailcut.engines.simulated.training import Trained
@@ -81,6 +83,23 @@ class End:
     totals: Totals
 
 
+@dataclass(frozen=True, slots=True)
+class _EndLine:
+    """The values of an `end` line, as they are written."""
+
+    ending: str
+    seconds_to_target: float
+    updates_to_target: int | None
+    seconds: float
+    updates: int
+    gradients: float
+    late: int
+    dropped: int
+    idle: float
+    staleness: float
+    accepted: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Journal:
     """A run as its journal tells it; `end` is None if it was broken off."""
@@ -133,16 +152,14 @@ def read_journal(path: Path) -> Journal:
     Raises:
         InputError: it cannot be read, or a line is not what it should be; the message names the line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(
-            f"{path} cannot be read: {problem}. Run the study again to make it anew."
-        ) from problem
     read = _Read()
-    take_lines(
-        lines, read.take, path, "Delete the file and run the study again: only that run is repeated.", 1
-    )
+    remedy = "Delete the file and run the study again: only that run is repeated."
+    try:
+        take_lines(read_lines(path), read.take, path, remedy, 1)
+    except OSError as problem:
+        raise InputError(
+            f"{path} cannot be read: {problem.strerror}. Run the study again to make it anew."
+        ) from problem
     if read.head is None:
         raise InputError(f"{path} is empty. Delete it and run the study again: only that run is repeated.")
     return Journal(read.head, tuple(read.points), read.end)
@@ -160,9 +177,9 @@ class _Read:
         """One more."""
         match values.pop("kind"):
             case "head" if number == 1 and values.pop("format") == FORMAT:
-                self.head = Head(**values)
+                self.head = typed(Head, values, finite=False)
             case "point" if self.head is not None and self.end is None:
-                self.points.append(Point(**values))
+                self.points.append(typed(Point, values, finite=False))
             case "end" if self.head is not None and self.end is None:
                 self.end = _end(values)
             case kind:
@@ -170,6 +187,7 @@ class _Read:
 
 
 def _end(values: dict[str, Any]) -> End:
-    values["accepted"] = np.array(values["accepted"], dtype=np.int64)
-    totals = Totals(**{f.name: values.pop(f.name) for f in fields(Totals)})
-    return End(totals=totals, **values)
+    told = typed(_EndLine, values, finite=False)
+    sums = {each.name: getattr(told, each.name) for each in fields(Totals)}
+    totals = Totals(**{**sums, "accepted": np.array(told.accepted, dtype=np.int64)})
+    return End(told.ending, told.seconds_to_target, told.updates_to_target, totals)

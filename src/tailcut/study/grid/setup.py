@@ -13,6 +13,7 @@ from tailcut.errors import ParameterError, UnknownNameError
 from tailcut.learning.rates import refuse_mismatch
 from tailcut.learning.recipe import Recipe, Stale, rule_of
 from tailcut.learning.tasks.base import Target, Task
+from tailcut.learning.tasks.checks import check_batch
 from tailcut.learning.trainer import Trainer
 from tailcut.rules import Rule
 from tailcut.study.contest import Entrant
@@ -73,8 +74,7 @@ class Setup:
         target = _target(study, task)
         draw = makers.source(place.cluster).draw(place.seed, study.rounds)
         batch = task.batch if study.batch is None else study.batch
-        if batch < 1:
-            raise ParameterError(f"batch must be at least 1 sample, but got {batch}.")
+        check_batch(batch, task.samples)
         return Setup(study, place, task, entrant, draw, rule, target, batch)
 
     def refuse_impossible(self) -> None:

@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from tailcut.atomic import replacing
+from tailcut.bounded_files import parse_json, read_bytes
 from tailcut.errors import InputError
+
+MAX_KEPT_BYTES = 1 << 30
+"""Largest file of results, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,19 @@ class Shelf:
         return self.root / "kept.jsonl"
 
     def _read(self, what: Mapping[str, Any]) -> dict[str, Any]:
-        head, *lines = [*self._file.read_text(encoding="utf-8", errors="replace").splitlines(), ""]
+        try:
+            text = read_bytes(self._file, MAX_KEPT_BYTES).decode(errors="replace")
+        except OSError as problem:
+            raise InputError(
+                f"{self._file} cannot be read: {problem.strerror}. Give another folder."
+            ) from problem
+        head, *lines = [*text.splitlines(), ""]
         if _value(head) != json.loads(json.dumps(dict(what))):
             raise InputError(
                 f"{self.root} holds another reproduction, or one of another version. Give another folder, or delete "
                 "this one to begin anew."
             )
-        if lines[-2:-1] and not self._file.read_bytes().endswith(b"\n"):
+        if lines[-2:-1] and not text.endswith("\n"):
             # Half a line from an earlier end: what is kept next must not be glued to it.
             with self._file.open("a", encoding="utf-8") as file:
                 file.write("\n")
@@ -89,6 +99,6 @@ class Shelf:
 
 def _value(line: str) -> Any:
     try:
-        return json.loads(line)
+        return parse_json(line)
     except ValueError:
         return None

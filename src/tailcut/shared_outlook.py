@@ -1,0 +1,257 @@
+"""The arrivals that an open round may still bring where groups share a factor of any size; see `outlook` for scenarios.
+
+Before the round each shift of a group has its prior odds. Arrivals and silence reweight all of them; what may come is
+then the mean over the shifts that are left. The future never ends: beyond the cells laws go on with the hazard of the
+unknown, so that k workers that are overdue after τ seconds are expected at a rate of about k/τ.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from tailcut.outlook import CERTAIN, Future, Outlook, integral
+from tailcut.shifts import LOG_TAIL, Evidence, few_of, normalized, positions, some_of, survival_of
+from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Seconds, SharedLaws
+
+MOST_TELLING = 512
+"""Workers by which shifts are judged; of more, every so many counts."""
+MOST_SHIFTS = 24
+"""Shifts over which the future is averaged."""
+EXACT = 60_000
+"""Entries up to which the chance that all are in is a product over workers; with more they count as alike."""
+AHEAD = np.concatenate([np.arange(48), np.arange(48, 160, 4), np.arange(160, 704, 32)])
+"""Cells from the first one ahead at whose ends the future is told: an octave and a half in full, then ever coarser."""
+RARE = 0.1
+"""Probability of the factors at either end that a usual round does not have."""
+ROUNDING = 1e-9
+"""Largest rounding of a clock, as a share of the time."""
+APART = 4
+"""Cells around an atom whose mass is its own, at most."""
+
+
+def _borders(atoms: FloatArray) -> tuple[IntArray, IntArray]:
+    """`(atoms,)` cells at whose beginning each atom's mass begins, and ends."""
+    inner = 0.5 * (atoms[1:] + atoms[:-1])
+    begin = np.floor(np.maximum(atoms - APART, np.append(-np.inf, inner)))
+    end = np.floor(np.minimum(atoms + APART, np.append(inner, np.inf)))
+    return begin.astype(np.int64), end.astype(np.int64)
+
+
+class SharedOutlook:
+    """A forecast made ready for many questions during one round. Never changes."""
+
+    def __init__(self, forecast: Forecast, laws: SharedLaws) -> None:
+        self._laws = laws
+        self._groups = forecast.groups
+        self._forecast = forecast
+        self._survival = survival_of(laws.law, laws.beyond)
+        self._squares: FloatArray | None = None
+        self._cells = laws.law.shape[1]
+        count, shifts = laws.prior.shape
+        self._reach = shifts // 2
+        with np.errstate(divide="ignore"):
+            self._log_prior = np.log(laws.prior)
+        self._begin, self._end = _borders(positions(laws.atoms, laws.origin, laws.per_octave))
+        self._some = some_of(forecast.groups, MOST_TELLING)
+        self._evidence = Evidence(
+            laws.law[self._some], self._survival[self._some], forecast.groups[self._some], count, self._reach
+        )
+
+    def future(
+        self, elapsed: Seconds, arrivals: FloatArray, gone: BoolArray, variance: bool = False
+    ) -> Future:
+        """Look ahead from `elapsed`; arguments as of `Outlook.future`."""
+        out = np.isinf(arrivals) & ~gone
+        nothing = np.zeros(0)
+        if not out.any():
+            return Future(nothing, nothing, nothing, nothing)
+        now = self._now(elapsed)
+        return self._future(elapsed, now, self._odds(now, arrivals, out), out, variance)
+
+    def usual(self, variance: bool = False) -> Future:
+        """Look ahead from the opening of a usual round: one whose factors are not among the rarest either way.
+
+        A load that comes back after a hundred rounds will set its own price of a second; it must not set this round's.
+        """
+        reached = np.cumsum(self._laws.prior, axis=1)
+        rare = (reached <= RARE) | (reached - self._laws.prior >= 1.0 - RARE)
+        odds = np.where(rare, 0.0, self._laws.prior)
+        odds /= odds.sum(axis=1, keepdims=True)
+        return self._future(0.0, self._now(0.0), odds, np.ones(len(self._groups), np.bool_), variance)
+
+    def _future(
+        self, elapsed: Seconds, now: float, odds: FloatArray, out: BoolArray, variance: bool
+    ) -> Future:
+        parts = []
+        for group in np.unique(self._groups[out]).tolist():
+            shifts, weights = few_of(odds[group], MOST_SHIFTS)
+            parts.append((np.flatnonzero(out & (self._groups == group)), shifts, weights))
+        moments, ahead, steps = self._ahead(elapsed, now, parts)
+        expected, spread = np.zeros(len(ahead)), np.zeros(len(ahead))
+        everyone, nobody = np.ones(len(ahead)), np.ones(len(ahead))
+        for rows, shifts, weights in parts:
+            mean, within, all_in = self._conditional(rows, shifts, now, ahead, variance)
+            average = weights @ mean
+            expected += len(rows) - average
+            everyone *= weights @ all_in
+            # As if the workers of a group were alike.
+            nobody *= weights @ np.minimum(mean / len(rows), 1.0) ** len(rows)
+            if variance:
+                spread += weights @ (within + (mean - average) ** 2)
+        anybody = 1.0 - everyone
+        return Future(moments, expected, spread, integral(elapsed, moments, anybody, steps), nobody)
+
+    def surprise(self, begin: Seconds, end: Seconds, arrivals: FloatArray) -> float:
+        """Return the arrivals that were due in a silence (begin, end], given the arrivals at `begin`.
+
+        −log P(silence) where run times are continuous, the sum over atoms of the chance of an arrival where not.
+        """
+        out = np.isinf(arrivals)
+        now = self._now(begin)
+        odds = self._odds(now, arrivals, out)
+        past, until = self._past(begin), self._past(end)
+        steps = self._end[past:until].tolist() if until > past else [self._now(end)]
+        silent = np.zeros(len(steps))
+        for group in np.unique(self._groups[out]).tolist():
+            rows = np.flatnonzero(out & (self._groups == group))
+            shifts, weights = few_of(odds[group], MOST_SHIFTS)
+            before = np.log(self._at(rows, now, shifts)).sum(axis=0)
+            after = [np.log(self._at(rows, step, shifts)).sum(axis=0) for step in steps]
+            silent += np.log(np.exp(np.stack(after) - before) @ weights)
+        if until > past:
+            return float((-np.expm1(np.diff(silent, prepend=0.0))).sum())
+        return -float(silent[0])
+
+    def chance(self, position: int, seconds: Seconds) -> float:
+        """Probability that new work of the worker at `position` takes at most `seconds`."""
+        forecast = self._forecast
+        at = int(np.searchsorted(forecast.times, seconds, side="right")) - 1
+        if at < 0:
+            return 0.0
+        fresh = forecast.survival if forecast.fresh is None else forecast.fresh
+        return float(1.0 - fresh[0, position, at])
+
+    def odds(self, elapsed: Seconds, arrivals: FloatArray, gone: BoolArray) -> FloatArray:
+        """`(groups, shifts)` probabilities given who came when, and who did not."""
+        return self._odds(self._now(elapsed), arrivals, np.isinf(arrivals) & ~gone)
+
+    def _position(self, elapsed: Seconds) -> float:
+        """Return the position of a moment in cells; at the opening it is below all of them."""
+        where = positions(np.array([elapsed]), self._laws.origin, self._laws.per_octave)[0]
+        return float(np.clip(where, -self._reach - 1.0, self._cells + 4.0 * self._reach))
+
+    def _seconds(self, cells: IntArray) -> FloatArray:
+        """Ends of cells in seconds."""
+        out: FloatArray = self._laws.origin * np.exp2((cells + 1) / self._laws.per_octave)
+        return out
+
+    def _odds(self, now: float, arrivals: FloatArray, out: BoolArray) -> FloatArray:
+        when = arrivals[self._some]
+        logs = self._log_prior
+        silent = np.flatnonzero(out[self._some])
+        if len(silent):
+            logs = logs + self._evidence.of_bounds(silent, np.full(len(silent), now))
+        came = np.flatnonzero(np.isfinite(when))
+        if len(came):
+            where = positions(when[came], self._laws.origin, self._laws.per_octave)
+            logs = logs + self._evidence.of_arrivals(came, where)
+        return normalized(logs)
+
+    def _now(self, elapsed: Seconds) -> float:
+        """The position at which survival is read: before an atom none of its mass has come, and then all of it."""
+        where, past = self._position(elapsed), self._past(elapsed)
+        if past and where < self._end[past - 1]:
+            return float(self._end[past - 1])
+        if past < len(self._begin) and where > self._begin[past]:
+            return float(self._begin[past])
+        return where
+
+    def _past(self, elapsed: Seconds) -> int:
+        """Return how many atoms have passed; clocks round."""
+        return int(np.searchsorted(self._laws.atoms, elapsed * (1.0 + ROUNDING), side="right"))
+
+    def _ahead(
+        self, elapsed: Seconds, now: float, parts: list[tuple[IntArray, IntArray, FloatArray]]
+    ) -> tuple[FloatArray, IntArray, BoolArray]:
+        """Moments of the future, the cells at whose ends survival is read there, and which of them are atoms."""
+        past = self._past(elapsed)
+        first = int(np.floor(now))
+        if now < -self._reach:
+            first = min(int(self._first(rows) + shifts.min()) for rows, shifts, _ in parts)
+        cells = first + AHEAD
+        inside = (cells[:, None] + 1 > self._begin) & (cells[:, None] + 1 < self._end)
+        cells = cells[~inside.any(axis=1)]
+        moments = np.concatenate([self._laws.atoms[past:], self._seconds(cells)])
+        ahead = np.concatenate([self._end[past:] - 1, cells])
+        steps = np.arange(len(ahead)) < len(self._end) - past
+        order = np.argsort(moments, kind="stable")
+        order = order[moments[order] > elapsed]
+        return moments[order], ahead[order], steps[order]
+
+    def _first(self, rows: IntArray) -> int:
+        """The cell in which the first of some workers may come, at shift 0; what comes before is rare."""
+        expected = len(rows) - self._survival[rows].sum(axis=0)
+        return int(np.searchsorted(expected, 0.05))
+
+    def _conditional(
+        self, rows: IntArray, shifts: IntArray, now: float, ahead: IntArray, variance: bool
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """`(shifts, k)` given each shift: mean of who is still out, its variance, chance that nobody is."""
+        inverse = 1.0 / self._at(rows, now, shifts)
+        at = ahead[None, :] - shifts[:, None]
+        mean = self._sums(self._survival, inverse, rows, at, LOG_TAIL)
+        few = len(rows) * at.size <= EXACT
+        if not few or variance:
+            if self._squares is None:
+                self._squares = self._survival**2
+            squares = self._sums(self._squares, inverse**2, rows, at, 2.0 * LOG_TAIL)
+        within = mean - squares if variance else mean
+        all_in = np.zeros_like(mean)
+        soon = np.flatnonzero((mean < CERTAIN).any(axis=0))
+        if few:
+            if len(soon):
+                still = self._cells_of(rows, at[:, soon]) * inverse[:, :, None]
+                all_in[:, soon] = np.prod(1.0 - np.minimum(still, 1.0), axis=0)
+        else:
+            # As if so many were out, alike, that the first two moments are right.
+            alike = np.minimum(squares / np.maximum(mean, 1e-300), 1.0 - 1e-12)
+            all_in = np.exp(np.log1p(-alike) * mean / np.maximum(alike, 1e-300))
+        return mean, within, all_in
+
+    def _sums(
+        self, curves: FloatArray, weights: FloatArray, rows: IntArray, at: IntArray, log_tail: float
+    ) -> FloatArray:
+        """`(shifts, k)` Σ over rows of weight × curve at `at`; 1 before the first cell, falling beyond the last."""
+        mine = curves if len(rows) == len(curves) else curves[rows]
+        # A product of a few thousand numbers is not worth a pool of threads, one of millions is.
+        total = weights.T @ mine if mine.size > EXACT else np.einsum("ns,nc->sc", weights, mine)
+        picked = np.take_along_axis(total, np.clip(at, 0, self._cells - 1), axis=1)
+        picked = np.where(at < 0, weights.sum(axis=0)[:, None], picked)
+        out: FloatArray = picked * np.exp(log_tail * np.maximum(at - self._cells + 1, 0))
+        return out
+
+    def _cells_of(self, rows: IntArray, at: IntArray) -> FloatArray:
+        """`(rows, …)` survival at the ends of any cells."""
+        inside = self._survival[rows[(slice(None), *[None] * at.ndim)], np.clip(at, 0, self._cells - 1)]
+        out: FloatArray = np.where(at < 0, 1.0, inside) * np.exp(
+            LOG_TAIL * np.maximum(at - self._cells + 1, 0)
+        )
+        return out
+
+    def _at(self, rows: IntArray, now: float, shifts: IntArray) -> FloatArray:
+        """`(rows, shifts)` survival at a position given each shift, linear in the logarithm within a cell."""
+        position = now - shifts.astype(np.float64)
+        cell = np.floor(position).astype(np.int64)
+        before, after = np.log(self._cells_of(rows, cell - 1)), np.log(self._cells_of(rows, cell))
+        out: FloatArray = np.exp(before + (position - cell) * (after - before))
+        return out
+
+
+AnyOutlook: TypeAlias = Outlook | SharedOutlook
+
+
+def outlook_of(forecast: Forecast) -> AnyOutlook:
+    """Make a forecast ready: of factors of any size, or of scenarios."""
+    return Outlook(forecast) if forecast.shared is None else SharedOutlook(forecast, forecast.shared)
