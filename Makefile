@@ -5,14 +5,17 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OUT := out
 
-.PHONY: help setup demo demo-158 test lint bench bench-forecast bench-live bench-reliability bench-ray prior clean
+.PHONY: help setup demo demo-158 test test-fast lint bench bench-anywhere bench-random bench-forecast bench-live bench-reliability bench-ray prior clean
 
 help:
 	@echo "make demo   train for real in 8 processes with stragglers: plain DDP, backup workers, bayes; a page with plots"
 	@echo "make demo-158  compare all policies on a simulated cluster of 158 workers; a page with plots"
 	@echo "make test   lint, types, import directions and all tests"
+	@echo "make test-fast  the same without the tests that start processes"
 	@echo "make bench  speed and quality claims, side by side in one run"
 	@echo "make bench-forecast  what bayes claims: shares, censoring, drift, membership, cost, coverage (25 minutes on two idle cores)"
+	@echo "make bench-anywhere  is bayes ever regretted: odd laws, few and many workers, shocks, exact optima, every cluster (forty minutes on two idle cores)"
+	@echo "make bench-random  is bayes ever regretted on 100 clusters that nobody chose, by rounds and by the clock; a page with plots (an hour on two idle cores)"
 	@echo "make bench-live  live training against DDP and torchft, stragglers of every kind, the controller (half an hour on two idle cores)"
 	@echo "make bench-reliability  real training, killed, stopped and cut off in every phase; a checker (an hour on two idle cores)"
 	@echo "make bench-ray  training on Ray: what a round costs, shards, stragglers, deaths (forty minutes on two idle cores)"
@@ -44,14 +47,30 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# One test runner more than the two cores of a small machine: tests of live training wait for most of their time.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+
 test: lint
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(PYTEST)
+
+test-fast: lint
+	$(PYTEST) -m "not processes"
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 bench-forecast: $(READY)
 	$(BIN)/python -m benchmarks.forecast
+
+# Fourteen laws at three sizes in three modes, and six further sections, three seeds each; forty minutes on two idle
+# cores, more with the traces of TAILCUT_DATA. One section, law or seed alone: see benchmarks/anywhere/__main__.py.
+bench-anywhere: $(READY)
+	$(BIN)/python -m benchmarks.anywhere
+
+# One hundred random clusters that nothing was tuned on; to develop, take others: python -m benchmarks.random --seeds 0-9
+bench-random: $(READY)
+	@mkdir -p $(OUT)
+	$(BIN)/python -m benchmarks.random --report $(OUT)/bench-random.html
 
 # Against DDP and torchft, which is installed for this alone and beside the environment; half an hour on two idle cores.
 bench-live: $(READY) $(VENV)/rivals/torchft

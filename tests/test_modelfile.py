@@ -69,7 +69,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_a_folder(tmp_path: Path) -> None:
-    assert "directory" in said(tmp_path)
+    assert "cannot be read: it is a folder" in said(tmp_path)
 
 
 def test_a_path_that_is_none() -> None:

@@ -134,7 +134,7 @@ def refused(path: Path, sentence: str, policy: Policy | None = None) -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     refused(tmp_path / "none", "cannot be read: No such file")
-    refused(tmp_path, "cannot be read: Is a directory")
+    refused(tmp_path, "cannot be read: it is a folder")
     refused(tmp_path / "a\0b", "cannot be read: embedded null byte")
 
 
@@ -276,7 +276,7 @@ def test_a_structure_that_was_tampered_with(tmp_path: Path, mangled: Any) -> Non
         structure[1]["fields"]["n"] = mangled
         words["structure"] = json.dumps(structure)
     write_tensors(path, arrays, words)
-    refused(path, "damaged or no state of this policy: ")
+    refused(path, "is damaged: |holds the state of another policy: ")
 
 
 def test_an_array_of_another_kind(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Run the sections named, or all; one line per claim at the end, exit code 1 if any fails.
 
 python -m benchmarks.reliability [TIMES]
-    [kills|several|controller|freeze|cut|all_killed|join|bugs|search|fuzz|soak|torchft_kill …]
+    [kills|several|controller|freeze|cut|all_killed|holders|newest|join|descriptors|bugs|search|fuzz|soak
+     |torchft_kill …]
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from benchmarks.reliability import (
     bugs,
     controller,
     cut,
+    descriptors,
     freeze,
+    holders,
     join,
     kills,
+    newest,
     search,
     several,
     soak,
@@ -31,7 +35,10 @@ SECTIONS = {
     "freeze": freeze.main,
     "cut": cut.main,
     "all_killed": all_killed.main,
+    "holders": holders.main,
+    "newest": newest.main,
     "join": join.main,
+    "descriptors": descriptors.main,
     "bugs": bugs.main,
     "search": search.main,
     "fuzz": fuzz.main,

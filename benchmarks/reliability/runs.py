@@ -6,7 +6,7 @@ import math
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -49,7 +49,13 @@ class Outcome:
     paces: tuple[Pace, ...] = ()
 
 
-def outcome(name: str, plan: Plan, limit: float, expected: bool = False) -> Outcome:
+def outcome(
+    name: str,
+    plan: Plan,
+    limit: float,
+    expected: bool = False,
+    more: Callable[[Ended], Sequence[str]] = lambda ended: (),
+) -> Outcome:
     """Carry out a plan; what it leaves is kept only where something is wrong.
 
     Args:
@@ -57,6 +63,7 @@ def outcome(name: str, plan: Plan, limit: float, expected: bool = False) -> Outc
         plan: of the run.
         limit: seconds.
         expected: whether something has to be wrong.
+        more: tells what else is wrong, as sentences, while the folder of the run is there.
     """
     root = Path(tempfile.mkdtemp(prefix="chaos-"))
     ended = carry_out(plan, root / "run", limit)
@@ -64,7 +71,7 @@ def outcome(name: str, plan: Plan, limit: float, expected: bool = False) -> Outc
     journals, struck = lives(ended.folder.journals), strikes(ended.folder.strikes)
     found = tuple(recoveries(journals, struck))
     # Now: what was said is in the folder, which does not stay where it is.
-    violations = (*ended.violations, *verdict.violations)
+    violations = (*ended.violations, *verdict.violations, *more(ended))
     told = Outcome(plan, ended, verdict, found, violations, tuple(paces(journals, struck)))
     print(
         f"{name}: {len(found)} faults, {ended.missed} missed, {verdict.versions} versions, {verdict.lives} lives, "

@@ -28,22 +28,30 @@ TROUBLES = {
     "returns": "processes that are started again",
 }
 WORKERS, EPOCHS, FOR_EACH = 3, 2, 100_000
+RETURNS = "--workers 3 --epochs 4 --total 1 --checkpoints --deaths 3 --altogether 3 --returns 2 --stalls 0 --silences 0"
+"""Options with which the last workers that have the state die while others join."""
 
 
 def main(times: int) -> list[Claim]:
     """So many states for each of them."""
     states = FOR_EACH * times
     asked = f"--workers {WORKERS} --epochs {EPOCHS} --total 1 --most-states {states} --all"
-    return judged(search(asked.split()), states)
+    lost = f"--most-states {states // 4} {RETURNS} --all"
+    return [
+        *judged(search(asked.split()), states),
+        *judged(search(lost.split()), states // 4, "Search, with returns to checkpoints"),
+    ]
 
 
-def judged(found: Found, states: int) -> list[Claim]:
+def judged(found: Found, states: int, text: str = "Search") -> list[Claim]:
     """Whether it went as far as it was to go, and no rule was broken."""
     rules = [each.rule for each in found.violations]
-    ends = Claim("Search: no run goes round in circles", _ends(found), found.ends is True)
+    ends = Claim(f"{text}: no run goes round in circles", _ends(found), found.ends is True)
+    # A space that has fewer states than that is explored whole.
+    is_enough = found.states >= states or found.whole
     return [
-        Claim(f"Search: ≥ {states:,} states", f"{found.states:,}", found.states >= states),
-        Claim("Search: no rule is broken in any of them", ", ".join(rules) or "none", not rules),
+        Claim(f"{text}: ≥ {states:,} states, or all", f"{found.states:,}", is_enough),
+        Claim(f"{text}: no rule is broken in any of them", ", ".join(rules) or "none", not rules),
         # Of a part of the states it cannot be known.
         *([ends] if found.whole else []),
     ]
@@ -66,6 +74,7 @@ def search(arguments: Sequence[str]) -> Found:
         troubles=troubles,
         policy=names.entrant(given.policy).policy,
         hasty=given.hasty,
+        checkpoints=given.checkpoints,
     )
     world = World(bounds, None if given.bug is None else Bug[given.bug])
     print(f"{given.workers} workers, {given.policy}, to version {given.total}; {troubles}", flush=True)
@@ -104,6 +113,9 @@ def _parser() -> argparse.ArgumentParser:
     for name, what in TROUBLES.items():
         parser.add_argument(f"--{name}", type=int, default=getattr(USUAL, name), help=what)
     parser.add_argument("--hasty", action="store_true", help="a controller may take over without who is slow")
+    parser.add_argument(
+        "--checkpoints", action="store_true", help="a run that has lost its state returns to one"
+    )
     parser.add_argument("--bug", choices=[bug.name for bug in Bug], help="put one in, to see it found")
     parser.add_argument("--all", action="store_true", help="go on after a broken rule, to find others")
     return parser

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
+"""Not from `typing`: the program imports this first, and Ctrl-C while `typing` is being imported prints a traceback."""
 if TYPE_CHECKING:
+    from typing import Any
+
     from tailcut.engines.live.worker.optimizer import Optimizer as Optimizer
     from tailcut.engines.live.worker.outcome import Outcome as Outcome
 
@@ -12,8 +14,15 @@ __all__ = ["Optimizer", "Outcome"]
 
 
 def __getattr__(name: str) -> Any:
-    """What live training needs, imported when it is asked for: simulating must not import torch."""
+    """Import the parts of live training when they are first used: simulations must not import torch.
+
+    Raises:
+        MissingExtraError: a package that live training needs is not installed; an `ImportError` with the remedy.
+    """
     if name == "Optimizer":
+        from tailcut.extras import LIVE, require
+
+        require("tailcut.Optimizer", *LIVE)
         from tailcut.engines.live.worker.optimizer import Optimizer
 
         return Optimizer

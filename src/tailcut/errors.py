@@ -6,14 +6,14 @@
     │   ├── ModelFileError       a file of a trained model cannot be read or written
     │   ├── UnknownNameError     no policy, cluster or parameter of that name; lists the known ones
     │   └── ParameterError       a known parameter with an impossible value
-    └── MissingExtraError        an optional package is not installed; names the extra
+    └── MissingExtraError        optional packages are not installed; names the extra that installs them
 
 Programming errors stay `ValueError`, `TypeError` or failed assertions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -76,12 +76,28 @@ class UnknownNameError(InputError):
 
 
 class MissingExtraError(TailcutError, ImportError):
-    """An optional package is needed and not installed."""
+    """Optional packages are needed and not installed.
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
+    Example:
+        >>> print(MissingExtraError("Live training", ["pyzmq", "msgspec"], ["live"]))
+        Live training needs pyzmq and msgspec, which are not installed: pip install "tailcut[live]".
+    """
+
+    def __init__(self, purpose: str, packages: Sequence[str], extras: Sequence[str]) -> None:
+        *first, last = packages
+        named = f"{', '.join(first)} and {last}" if first else last
+        are = "are" if first else "is"
         super().__init__(
-            f"{purpose} needs {package}, which is not installed: pip install 'tailcut[{extra}]'."
+            f'{purpose} needs {named}, which {are} not installed: pip install "tailcut[{",".join(extras)}]".'
         )
+
+
+def one_line(text: object, most: int = 200) -> str:
+    """Return a text in at most so many characters, none of which would tear a message apart."""
+    plain = str(text)
+    if not plain.isprintable():
+        plain = repr(plain)[1:-1]
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
 def _short(value: object, most: int = 60) -> str:

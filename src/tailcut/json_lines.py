@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tailcut.errors import InputError
+from tailcut.bounded_files import parse_json
+from tailcut.errors import InputError, one_line
 
 Take = Callable[[int, dict[str, Any]], None]
 """Takes the number of a line, from 1, and its values; answers what cannot be with a `ValueError` or its like."""
@@ -37,11 +38,20 @@ def take_lines(lines: Iterable[str], take: Take, file: Path, remedy: str, needed
     rest = iter(lines)
     for number, line in enumerate(rest, 1):
         try:
-            take(number, _values(json.loads(line)))
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as problem:
+            take(number, _values(parse_json(line)))
+        except (
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+        ) as problem:
             if number > needed and next(rest, None) is None:
                 return
-            raise InputError(f"Line {number} of {file} is damaged ({problem}). {remedy}") from problem
+            raise InputError(
+                f"Line {number} of {file} is damaged ({one_line(problem)}). {remedy}"
+            ) from problem
 
 
 def told(value: Any) -> Any:

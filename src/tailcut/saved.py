@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tailcut.bounded_files import parse_json
 from tailcut.declared import Declared, belief_of, memory_of
 from tailcut.errors import InputError
 from tailcut.policy import Policy, PolicyState
@@ -23,12 +24,25 @@ KIND, VERSION = "tailcut-state", "1"
 MAKE = "save the state of a run of this policy again"
 
 
-def save_state(path: Path | str, state: PolicyState) -> None:
+class OtherPolicyError(InputError):
+    """A file is whole and holds the state of another policy.
+
+    Attributes:
+        saved_by: the name of the policy that saved the state; empty where the file does not tell.
+    """
+
+    def __init__(self, sentence: str, saved_by: str) -> None:
+        super().__init__(sentence)
+        self.saved_by = saved_by
+
+
+def save_state(path: Path | str, state: PolicyState, policy: str = "") -> None:
     """Write a policy's state; a file of that name is replaced at once, when the new one is on the disk.
 
     Args:
         path: the file.
         state: as `Rounds.state` gives it.
+        policy: the policy's name, for messages; empty for none.
 
     Raises:
         InputError: the file cannot be written.
@@ -45,6 +59,7 @@ def save_state(path: Path | str, state: PolicyState) -> None:
     arrays: dict[str, Array] = {}
     structure = [_told(state.belief, "belief", arrays), _told(state.memory, "memory", arrays)]
     words = {"format": KIND, "version": VERSION, "structure": json.dumps(structure, allow_nan=False)}
+    words |= {"policy": policy} if policy else {}
     write_tensors(Path(path), arrays, words)
 
 
@@ -56,22 +71,31 @@ def load_state(path: Path | str, policy: Policy) -> PolicyState:
         policy: whose state it is; only what it declares to remember is built.
 
     Raises:
-        InputError: it is not such a file, damaged, without a checksum, of another version, or of another policy.
+        InputError: it is not such a file, damaged, without a checksum, or of another version.
+        OtherPolicyError: it holds the state of another policy.
     """
     arrays, words = read_tensors(Path(path), KIND, VERSION, MAKE, sealed=True)
     try:
-        structure = json.loads(words.get("structure", ""))
+        structure = parse_json(words.get("structure", ""))
         if not isinstance(structure, list) or len(structure) != 2:
             raise _MisfitError("its structure is not that of a state")
         belief = _Builder(arrays).built(structure[0], belief_of(policy.forecaster), "belief")
         memory = _Builder(arrays).built(structure[1], memory_of(policy.rule), "memory")
-    except (_MisfitError, ValueError, RecursionError) as problem:
-        raise InputError(f"{path} is damaged or no state of this policy: {problem}; {MAKE}.") from problem
+    except _OtherKindError as problem:
+        # The checksum was right: nothing is damaged.
+        sentence = f"{path} holds the state of another policy: {problem}; {MAKE}."
+        raise OtherPolicyError(sentence, words.get("policy", "")) from problem
+    except (_MisfitError, ValueError, ArithmeticError, RecursionError) as problem:
+        raise InputError(f"{path} is damaged: {problem}; {MAKE}.") from problem
     return PolicyState(belief, memory)
 
 
 class _MisfitError(Exception):
-    """A value that is not what was declared."""
+    """A description of a value that is none."""
+
+
+class _OtherKindError(_MisfitError):
+    """A value that is not what the policy declares to remember."""
 
 
 def _told(value: Any, place: str, arrays: dict[str, Array]) -> Any:
@@ -135,7 +159,7 @@ class _Builder:
             case _:
                 raise _MisfitError(f"{place} is described in no known way")
         if not declared.holds(value):
-            raise _MisfitError(f"{place} is {_kind(value)}, but must be {declared}")
+            raise _OtherKindError(f"{place} is {_kind(value)}, but must be {declared}")
         return value
 
     def _array(self, name: str) -> Array:
@@ -146,17 +170,17 @@ class _Builder:
     def _tuple(self, items: list[Any], declared: Declared, place: str) -> tuple[Any, ...]:
         expected = declared.items(len(items))
         if expected is None:
-            raise _MisfitError(f"{place} is a tuple of {len(items)}, but must be {declared}")
+            raise _OtherKindError(f"{place} is a tuple of {len(items)}, but must be {declared}")
         pairs = zip(items, expected, strict=True)
         return tuple(self.built(item, kind, f"{place}.{i}") for i, (item, kind) in enumerate(pairs))
 
     def _record(self, name: str, parts: dict[str, Any], declared: Declared, place: str) -> Any:
         record = declared.record(name)
         if record is None:
-            raise _MisfitError(f"{place} is a {name}, but must be {declared}")
+            raise _OtherKindError(f"{place} is a {name}, but must be {declared}")
         if set(parts) != set(record.fields):
             odd = ", ".join(sorted(set(parts) ^ set(record.fields)))
-            raise _MisfitError(f"{place} and this program's {name} differ in {odd}")
+            raise _OtherKindError(f"{place} and this program's {name} differ in {odd}")
         values = {key: self.built(parts[key], kind, f"{place}.{key}") for key, kind in record.fields.items()}
         return record.make(**values)
 

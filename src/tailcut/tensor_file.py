@@ -6,7 +6,6 @@ and text and nothing that could run: whatever a file contains, reading it execut
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping
 from io import BytesIO
@@ -19,11 +18,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from tailcut.atomic import replacing
-from tailcut.errors import InputError
+from tailcut.bounded_files import parse_json, read_bytes
+from tailcut.errors import InputError, one_line
 from tailcut.sealing import BLANK, seal, seal_of
 
 Array = NDArray[Any]
 
+MAX_BYTES = 1 << 30
+"""Largest file that is read, in bytes: models and states of policies are a thousand times smaller."""
 _LENGTH = 8
 """Bytes at the start that say how long the header is."""
 _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")
@@ -88,12 +90,12 @@ def read_tensors(
             seal_of(BytesIO(data)).check()
         return load(data), words
     except (SafetensorError, ValueError, KeyError, TypeError) as problem:
-        raise InputError(f"{path} is damaged or cut off ({problem}); {make}.") from problem
+        raise InputError(f"{path} is damaged or cut off ({one_line(problem)}); {make}.") from problem
 
 
 def _bytes(path: Path, make: str) -> bytes:
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, MAX_BYTES)
     except (OSError, ValueError) as problem:
         raise InputError(
             f"{path} cannot be read: {_reason(problem)}; check the path, or {make}."
@@ -120,7 +122,7 @@ def _words(path: Path, data: bytes, make: str) -> dict[str, str]:
     if len(header) < length:
         raise InputError(f"{path} is cut off within its header; {make}.")
     try:
-        words = json.loads(header).get("__metadata__", {})
+        words = parse_json(header.decode()).get("__metadata__", {})
         return {str(name): str(text) for name, text in words.items()}
-    except (ValueError, AttributeError, RecursionError) as problem:
+    except (ValueError, AttributeError) as problem:
         raise InputError(f"{path} has a damaged header; {make}.") from problem

@@ -106,10 +106,10 @@ def test_what_cannot_be_is_refused_in_a_sentence(
 
 
 def test_an_interrupt_shows_what_is_finished(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def impatient(source: Any, *rest: Any) -> Any:
+    def impatient(source: Any, *rest: Any, **options: Any) -> Any:
         if source.name == "trap10":
             raise KeyboardInterrupt
-        return backtest(source, *rest)
+        return backtest(source, *rest, **options)
 
     monkeypatch.setattr("tailcut.cli.backtest_command.backtest", impatient)
     ended = cli("backtest", "demo8", "trap10", *SMALL, "--policies", "empirical")

@@ -21,6 +21,7 @@ from tailcut.engines.live.worker.controller_process import DESERTED
 from tailcut.engines.records.now import read_now
 from tailcut.engines.records.read import Ending, read_run
 from tailcut.table import Table
+from waiting import limit
 
 Refused: TypeAlias = Callable[..., str]
 
@@ -34,7 +35,7 @@ def train(address: str, workers: int) -> None:
         lines = [context.socket(zmq.DEALER) for _ in range(workers)]
 
         def hears(worker: int, kind: type[FromController]) -> None:
-            assert lines[worker].poll(10_000), "no answer came"
+            assert lines[worker].poll(round(limit(60_000))), "no answer came"
             assert isinstance(message := FROM_CONTROLLER.read(lines[worker].recv()), kind), message
 
         for worker, line in enumerate(lines):
@@ -67,7 +68,7 @@ def test_a_run_from_its_folder(tmp_path: Path) -> None:
     with subprocess.Popen([*CONTROLLER, *options], text=True, **pipes) as process:  # type: ignore[call-overload]
         train(process.stdout.readline().strip(), 4)
         # Its input stays open until it has ended: it would take the end of that for the end of its worker.
-        process.wait(timeout=20)
+        process.wait(timeout=limit(60))
         said = process.stderr.read()
     assert process.returncode == 0, said
     run = read_run(tmp_path / "run")
@@ -109,11 +110,14 @@ def test_one_whose_workers_have_all_vanished_says_so_and_another_goes_on_in_its_
                 while not isinstance(FROM_CONTROLLER.read(line.recv()), Close):
                     pass
                 line.close()
-                process.wait(timeout=20)
+                process.wait(timeout=limit(60))
                 said = process.stderr.read()
             if term == 1:
                 assert process.returncode == DESERTED, said
-                assert "tailcut: All workers have ended, or are cut off, at version 1." in said
+                assert (
+                    "tailcut: All workers with the net's state have ended, or are cut off, at version 1."
+                    in said
+                )
                 assert read_run(tmp_path / "run").ending is None, "nor is it over for who watches"
                 now = read_now(tmp_path / "run" / "now.json")
                 assert now is None or not now.over

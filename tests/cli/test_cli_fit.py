@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from conftest import HEARING, Cli, Ended, Refused
+from waiting import limit
 
 pytest.importorskip("torch", reason="training needs it")
 
@@ -370,7 +372,7 @@ def test_without_torch_the_extra_is_named(cli: Cli, folder: Path, monkeypatch: p
         ended = fit(cli, kind)
         assert (ended.code, ended.out) == (1, "")
         assert ended.err == (
-            "tailcut: tailcut fit needs torch, which is not installed: pip install 'tailcut[train]'.\n"
+            'tailcut: tailcut fit needs torch, which is not installed: pip install "tailcut[train]".\n'
         )
     assert list(folder.iterdir()) == []
 
@@ -486,14 +488,14 @@ def test_a_real_interrupt_ends_the_process_with_130_and_keeps_the_training(tmp_p
         text=True,
     )
     try:
-        shown, until = b"", time.monotonic() + 60.0
+        shown, until = b"", time.monotonic() + limit(100.0)
         while b"held-out loss" not in shown and time.monotonic() < until:
             ready, _, _ = select.select([ours], [], [], 0.1)
             shown += os.read(ours, 65536) if ready else b""
             assert process.poll() is None, shown
         assert b"held-out loss" in shown
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60.0)
+        out, _ = process.communicate(timeout=limit(60.0))
         while select.select([ours], [], [], 0.1)[0]:
             shown += os.read(ours, 65536)
     finally:

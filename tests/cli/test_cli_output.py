@@ -30,7 +30,9 @@ def test_every_policy_is_listed_with_a_line(cli: Cli) -> None:
 def test_every_cluster_is_listed_with_a_line(cli: Cli) -> None:
     ended = cli("clusters")
     assert (ended.code, ended.err) == (0, "")
-    assert [line.split()[0] for line in ended.out.splitlines()] == list(PRESETS)
+    *lines, last = ended.out.splitlines()
+    assert [line.split()[0] for line in lines] == list(PRESETS)
+    assert "states=clock" in last
     assert all(preset.about in ended.out for preset in PRESETS.values())
 
 
@@ -74,17 +76,17 @@ def test_without_matplotlib_a_page_is_refused_before_the_work(
     ended = cli("compare", "demo8", *SMALL, "--report", "page.html")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
-        "tailcut: Drawing the page needs matplotlib, which is not installed: pip install 'tailcut[report]'.\n"
+        'tailcut: Drawing the page needs matplotlib, which is not installed: pip install "tailcut[report]".\n'
     )
     assert not list(folder.iterdir())
 
 
-def _never(*arguments: object) -> None:
+def _never(*arguments: object, **options: object) -> None:
     raise AssertionError(f"work was done: {arguments}")
 
 
 def test_too_little_memory_is_told_in_a_sentence(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def greedy(*arguments: object) -> None:
+    def greedy(*arguments: object, **options: object) -> None:
         raise MemoryError
 
     monkeypatch.setattr("tailcut.cli.compare_command.compare", greedy)
@@ -96,7 +98,7 @@ def test_too_little_memory_is_told_in_a_sentence(cli: Cli, monkeypatch: pytest.M
 def test_an_interrupt_before_anything_was_finished_says_so(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def impatient(*arguments: object) -> None:
+    def impatient(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tailcut.cli.compare_command.compare", impatient)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from conftest import Cli, Refused
 
 pytest.importorskip("torch", reason="training needs it")

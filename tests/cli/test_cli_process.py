@@ -11,16 +11,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
 from conftest import HEARING
+from waiting import limit, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
 
 MODULE = [sys.executable, "-m", "tailcut.cli"]
-DEADLINE = 60.0
+DEADLINE = limit(100.0)
 TINY = "round,worker,seconds\n" + "".join(f"{t},{w},{1 + w}\n" for t in range(12) for w in range(3))
 
 
@@ -179,3 +181,53 @@ def test_a_comparison_that_nobody_watches_says_nothing_on_standard_error(tmp_pat
     ended = _run("compare", "demo8", "--rounds", "20", "--seeds", "1", "--json", cwd=tmp_path)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert len(json.loads(ended.stdout)) > 10
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_shows_the_policies_of_a_source_that_are_finished_and_ends_its_processes(
+    jobs: str, tmp_path: Path
+) -> None:
+    endless = ("demo8", "--rounds", "20000", "--seeds", "1", "--policies", "wait-all,bayes")
+    with _terminal() as (ours, theirs):
+        process = subprocess.Popen(
+            [*HEARING, "compare", *endless, "--jobs", jobs],
+            cwd=tmp_path,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            shown, until_then = b"", time.monotonic() + DEADLINE
+            # The row of a policy that is finished stands above the bar.
+            while b"demo8: wait-all  " not in shown and time.monotonic() < until_then:
+                shown += _read(ours, 0.1)
+                assert process.poll() is None, shown
+            assert b"demo8: wait-all  " in shown
+            # A terminal interrupts all processes of the command.
+            os.killpg(process.pid, signal.SIGINT)
+            out, _ = process.communicate(timeout=DEADLINE)
+            while more := _read(ours, 0.1):
+                shown += more
+            until(lambda: not _has_members(process.pid), "the processes of the command end")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert process.returncode == 130
+    assert "demo8  8 workers, 20000 rounds" in out
+    assert "\nwait-all " in out
+    assert "\nclairvoyant " in out
+    assert "\nbayes " not in out
+    (sentence,) = _said(shown.decode())
+    assert "Interrupted after 0 of 1 sources and 1 of 2 policies on demo8" in sentence
+    assert "Traceback" not in out + shown.decode()
+
+
+def _has_members(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

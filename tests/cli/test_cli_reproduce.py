@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 import pytest
+
 from conftest import Cli, Refused
 
 pytest.importorskip("torch", reason="training needs it")

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from conftest import HEARING
 
+from conftest import HEARING
 from tailcut.study.grid.journal import Writer, read_journal
+from waiting import limit
 
 Cli: TypeAlias = Callable[..., Any]
 Refused: TypeAlias = Callable[..., str]
@@ -111,12 +112,12 @@ def test_an_interrupt_loses_the_unfinished_runs_alone(folder: Path) -> None:
         [*HEARING, "study", "long.toml", "-o", "long", "--processes", "2"], stderr=subprocess.PIPE, text=True
     )
     try:
-        until = time.monotonic() + 90.0
+        until = time.monotonic() + limit(100.0)
         while time.monotonic() < until and len(ended(folder / "long")) < 3:
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30.0)
+        _, said = process.communicate(timeout=limit(60.0))
     finally:
         process.kill()
         process.wait()

@@ -10,7 +10,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from conftest import HEARING, Cli, Refused
+from waiting import limit
 
 
 def test_the_same_task_by_ddp_and_by_policies(cli: Cli, folder: Path) -> None:
@@ -52,7 +54,7 @@ def test_a_table_of_run_times_slows_down_too(cli: Cli, folder: Path) -> None:
     assert "Workers are held up as times.csv says" in ended.out
     seconds = float(re.findall(r"3\s+(\d\.\d+)\s*$", ended.out, flags=re.M)[0])
     # Three rounds of the slower worker's 2 · 0.05 s each.
-    assert 0.3 <= seconds < 3.0
+    assert seconds >= 0.3
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,11 @@ def test_a_table_of_run_times_slows_down_too(cli: Cli, folder: Path) -> None:
         (["--policy", "wait-all,bayes:fair=2:how=stale"], "takes no gradients of older parameters"),
         (["--policy", "wait-all,batch-sync"], "Live training is synchronous: one gradient of each worker"),
         (["--optimiser", "sdg"], "Unknown optimiser 'sdg'. Did you mean 'sgd'?"),
+        (
+            ["--batch", "99999999"],
+            "--batch must be at most the 1,437 samples that the task has to train with",
+        ),
+        (["--task", "quadratic", "--batch", "99999999"], "--batch must be at most the 1,000,000 samples"),
         (["--updates", "0"], "--updates must be at least 1"),
         (["--target", "nan"], "--target must be a number"),
         (["--report", "nowhere/page.html"], "does not exist"),
@@ -99,7 +106,7 @@ def test_ctrl_c_ends_all_processes_with_one_sentence() -> None:
             assert running.stderr is not None
             before = [running.stderr.readline() for _ in range(2)]
             os.killpg(running.pid, signal.SIGINT)
-            _, after = running.communicate(timeout=30)
+            _, after = running.communicate(timeout=limit(60))
         finally:
             left = end_session(running.pid)
     assert "updates:" in before[1]

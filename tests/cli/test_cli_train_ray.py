@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Cli, Refused
 
+from conftest import Cli, Refused
 from tailcut.cli import train_command
 from tailcut.engines.records.read import read_run
 

@@ -93,8 +93,16 @@ def test_ctrl_c_ends_it_quietly(folder: Path, cli: Cli, monkeypatch: pytest.Monk
         raise KeyboardInterrupt
 
     monkeypatch.setattr(watch_command, "watch", interrupted)
+    record(folder / "run", TABLE)
     ended = cli("watch", "run")
     assert (ended.code, ended.out, ended.err) == (0, "", "")
+
+
+def test_a_run_that_has_not_begun_is_waited_for_in_words(
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_command, "watch", lambda *_: None)
+    assert cli("watch", "run").err == "Waiting up to 60 s for a run to begin in run.\n"
 
 
 def test_what_is_no_run_is_refused(folder: Path, refused: Refused) -> None:

@@ -15,9 +15,11 @@ COMMANDS = (
 
 
 def options(*commands: str) -> set[str]:
-    """The long options of these commands."""
-    found = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
-    every = (option for name in commands for parameter in found[name].params for option in parameter.opts)
+    """The long options of these commands; those of the program itself where none is named."""
+    program = typer.main.get_command(cli.app)
+    found = program.commands  # type: ignore[attr-defined]
+    parameters = [each for name in commands for each in found[name].params] if commands else program.params
+    every = (option for each in parameters for option in (*each.opts, *each.secondary_opts))
     return {option for option in every if option.startswith("--")}
 
 

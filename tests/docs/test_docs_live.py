@@ -23,6 +23,7 @@ from tailcut.errors import ParameterError
 from tailcut.learning.rates import RATES
 from tailcut.policy_names import POLICIES
 from tailcut.round import Rounds
+from waiting import limit
 
 README, LIVE = ROOT / "README.md", ROOT / "docs" / "live.md"
 CHANGED = "seven changed lines"
@@ -167,6 +168,6 @@ def test_shell_scripts_can_be_read_by_a_shell(block: Block, tmp_path: Path) -> N
     script = tmp_path / "script.sh"
     script.write_text(block.text, encoding="utf-8")
     read = subprocess.run(
-        ["bash", "-n", str(script)], capture_output=True, text=True, timeout=20, check=False
+        ["bash", "-n", str(script)], capture_output=True, text=True, timeout=limit(60), check=False
     )
     assert (read.returncode, read.stderr) == (0, ""), block.place

@@ -25,6 +25,7 @@ from tailcut.rules import Backup, Opening, Rule, Stopping, WaitAll
 from tailcut.rules.calibration import Calibration
 from tailcut.table import Table
 from tailcut.types import Close, FloatArray, Forecast, Progress, Roster, RunTimes, Wait
+from waiting import limit
 
 # Looks at every arrival, and takes the forecast at its word, as mini does.
 STOPPING = Stopping(skip=0.0, calibration=Calibration(sigmas=math.inf))
@@ -121,7 +122,9 @@ def test_it_is_at_most_two_hundred_lines_and_needs_numpy_alone() -> None:
 
 
 def test_it_prints_a_small_table() -> None:
-    done = subprocess.run([sys.executable, MINI], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, MINI], capture_output=True, text=True, check=True, timeout=limit(100)
+    )
     assert not done.stderr
     header, *rows = done.stdout.splitlines()
     assert header.split()[:2] == ["policy", "grad/s"]

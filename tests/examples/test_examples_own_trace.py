@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 from tailcut.traces import read_table
+from waiting import limit
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_trace.py"
 
 
 def run(*arguments: str) -> list[str]:
     command = [sys.executable, str(EXAMPLE), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=limit(100))
     assert not done.stderr
     return done.stdout.splitlines()
 

@@ -77,8 +77,7 @@ def test_a_disk_that_fails_is_reported(ending: str, tmp_path: Path, monkeypatch:
     def fail(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", fail)
-    monkeypatch.setattr(Path, "read_bytes", fail)
+    monkeypatch.setattr(os, "open", fail)
     message = refusal(path)
     assert f"locked{ending}" in message
     assert "cannot be read (Permission denied)" in message

@@ -78,7 +78,7 @@ def chain_of(version: int) -> bytes:
     """The chain of a log in which everybody is in every update, and no epoch but the first."""
     chain = START
     for each in range(version):
-        chain = link(chain, 1, each, tuple(range(WORKERS)))
+        chain = link(chain, 1, 1, each, tuple(range(WORKERS)))
     return chain
 
 
@@ -170,7 +170,7 @@ class Late(Thread):
         """The others have come to a version: what must be its chain is worked out here, apart from their logs."""
         before, chain = self._chains[-1]
         assert version == before + 1
-        self._chains.append((version, link(chain, 1, before, tuple(range(WORKERS)))))
+        self._chains.append((version, link(chain, 1, 1, before, tuple(range(WORKERS)))))
 
     def end(self) -> None:
         """Stop."""

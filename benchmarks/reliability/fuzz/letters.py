@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ from tailcut.engines.live.messages import (
     Close,
     Copy,
     Hello,
+    Here,
     Meet,
     New,
     NotYet,
@@ -25,6 +26,7 @@ from tailcut.engines.live.messages import (
     Scatter,
     State,
     Stop,
+    Where,
 )
 from tailcut.engines.live.wire import encode
 
@@ -38,7 +40,7 @@ SHARES = {
 }
 TYPES = {
     "controller": (Hello, Meet, Arrived, Applied, Bye, State, New, Close, Over, Stop, Pull),
-    "updates": (Pull, Copy, NotYet, Hello, Close),
+    "updates": (Pull, Copy, NotYet, Where, Here, Hello, Close),
 }
 """That nonsense is made of, by port: also some that nobody sends there."""
 WHOLE = (0, 1, -1, 2, 3, 7, 255, 2**31, 2**32, 2**53, 2**63 - 1, -(2**63))
@@ -118,6 +120,8 @@ class Forger:
         return self._value(kind)
 
     def _value(self, kind: Any) -> Any:
+        if get_origin(kind) is Annotated:
+            return self._value(get_args(kind)[0])
         if kind is int:
             return int(WHOLE[self._below(len(WHOLE))])
         if kind is float or kind == float | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Collection
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from tailcut.errors import ParameterError
+from tailcut.extras import require
 
 
 def at_least(name: str, value: int, least: int) -> None:
@@ -25,6 +25,12 @@ def check_sampling(seeds: int, rounds: int | None, warmup: int | None) -> None:
         at_least("rounds", rounds, 2)
     if warmup is not None:
         at_least("warmup", warmup, 0)
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Refuse an impossible number of processes."""
+    if jobs is not None:
+        at_least("jobs", jobs, 1)
 
 
 def listed(policies: str, always: Collection[str]) -> list[str]:
@@ -44,7 +50,7 @@ def listed(policies: str, always: Collection[str]) -> list[str]:
 
 def check_writable(path: Path) -> None:
     """Find out before the work, not after it, that its page cannot be written."""
-    import_module("tailcut.report.draw")  # It says so itself if the extra is missing.
+    require("Drawing the page", "matplotlib")
     check_file("--report", path, "page.html")
 
 

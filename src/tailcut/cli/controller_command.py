@@ -15,6 +15,7 @@ from tailcut import names
 from tailcut.cli.entry import app
 from tailcut.engines.live.worker.controller_process import DESERTED
 from tailcut.errors import ParameterError
+from tailcut.extras import require
 
 if TYPE_CHECKING:
     from tailcut.engines.live.controller.hub import Hub
@@ -37,10 +38,14 @@ def controller_command(
     term: Annotated[int, typer.Option(help="How many controllers this run has had, this one included.")] = 1,
     saved: Annotated[Path | None, typer.Option(help="File for what the policy has learnt.")] = None,
     follows_loss: Annotated[
-        int, typer.Option(help="1 where the controller before this one had lost all workers.")
+        int, typer.Option(help="1 if the controller before this one had lost all workers that had a state.")
+    ] = 0,
+    resumes: Annotated[
+        int, typer.Option(help="1 if a run that has lost its state returns to the newest checkpoint.")
     ] = 0,
 ) -> None:
     """Be the controller of one live training; workers start it themselves. Ends with its standard input."""
+    require("tailcut controller", "zmq", "msgspec", *(() if tensorboard is None else ("tensorboard",)))
     from tailcut.engines.live.controller.hub import Hub
     from tailcut.engines.live.keys import found_key
     from tailcut.engines.records.learnt import Learnt
@@ -58,7 +63,7 @@ def controller_command(
     rounds = Rounds(entrant.policy, entrant.acceptance, late_finish=late == "finish")
     # Before anybody may connect: a folder that cannot be had is no reason to lose a training.
     asked = asked_now(policy, rate, late, workers, total, time.monotonic)
-    learnt = [] if saved is None else [Learnt(saved, entrant.policy, rounds, _say)]
+    learnt = [] if saved is None else [Learnt(saved, entrant.policy, rounds, _say, policy)]
     told = listeners(asked, journal, tensorboard, _say, learnt, goes_on=term > 1)
     try:
         hub = Hub(
@@ -69,10 +74,11 @@ def controller_command(
             total=total,
             min_workers=min_workers,
             follows_loss=follows_loss > 0,
+            resumes=resumes > 0,
             records=told.round,
             settled=told.settled,
         )
-        is_deserted = _serve(hub, address, max_wait, told, key)
+        is_deserted = _serve(hub, address, max_wait, told, key, resumes > 0)
     except BaseException:
         told.give_up()
         raise
@@ -81,9 +87,9 @@ def controller_command(
         raise typer.Exit(DESERTED)
 
 
-def _serve(hub: Hub, address: str, max_wait: float, told: Listener, key: Key | None) -> bool:
-    """Be the controller; whether all workers have vanished before the end."""
-    from tailcut.engines.live.controller.serve import serve
+def _serve(hub: Hub, address: str, max_wait: float, told: Listener, key: Key | None, resumes: bool) -> bool:
+    """Be the controller; whether all workers that had a state have vanished before the end."""
+    from tailcut.engines.live.controller.serve import STOPPED, serve
 
     try:
         served = serve(hub, address, _announce, _orphaned, max_wait, say=_say, look=told.look, key=key)
@@ -93,11 +99,14 @@ def _serve(hub: Hub, address: str, max_wait: float, told: Listener, key: Key | N
         raise
     if served.deserted:
         told.hand_over()
-        _say(f"All workers have ended, or are cut off, at version {served.version}.")
+        after = " The run returns to the newest checkpoint." if resumes else ""
+        _say(
+            f"All workers with the net's state have ended, or are cut off, at version {served.version}.{after}"
+        )
         return True
     told.end(hub, time.monotonic())
-    if served.why is not None:
-        _say(served.why)
+    if served.why not in (None, STOPPED):
+        _say(str(served.why))
     return False
 
 

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-import io
-import os
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from tailcut.cli.streams import OutputError, checked_streams
 from tailcut.errors import InputError, TailcutError
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
 
 class Commands(TyperGroup):
-    """All commands. Ctrl-C is answered here: further out the library would end the program without a word."""
+    """All commands. Ctrl-C and system errors are answered here: further out typer would end without a word."""
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """Read the arguments. Typer imports much of what it needs only now, which takes time."""
+        with _answering():
+            return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
-        try:
+        with _answering():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            fail("Interrupted; nothing more was computed.", INTERRUPTED)
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        fail("Interrupted; nothing more was computed.", INTERRUPTED)
+    except OSError as error:
+        # Further out typer would take a broken pipe of any kind for the end of this program's reader.
+        _refuse(error)
 
 
 app = typer.Typer(
@@ -32,33 +47,62 @@ app = typer.Typer(
     cls=Commands,
     help="Synchronous SGD that stops waiting at the right moment.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
 
 
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        print(f"tailcut {version('tailcut')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version),
+    ] = False,
+) -> None:
+    """Synchronous SGD that stops waiting at the right moment."""
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line. What a user can mend is said in one sentence on standard error, without a traceback."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that cannot show a letter is no reason to fail.
-        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app(args=arguments, prog_name="tailcut", standalone_mode=True)
+        with checked_streams() as flush:
+            try:
+                app(args=arguments, prog_name="tailcut", standalone_mode=True)
+            finally:
+                # A failed write must be known now: when Python ends it is too late for a sentence.
+                flush()
+    except OutputError as error:
+        if not error.has_reader:
+            sys.exit(FAILED)
+        fail(str(error), FAILED)
     except TailcutError as error:
         fail(str(error), BAD_INPUT if isinstance(error, InputError) else FAILED)
-    except BrokenPipeError:
-        # The reader of our output has gone (as with `| head`); leave quietly and keep Python from complaining.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(FAILED)
     except OSError as error:
-        fail(f"The output cannot be written ({error.strerror}). Send it to another file.", FAILED)
+        _refuse(error)
+    except ImportError as error:
+        if (error.name or "tailcut").partition(".")[0] == "tailcut":
+            raise
+        fail(f"{error.name} cannot be imported: {error}. Install it again.", FAILED)
     except MemoryError:
         fail("There is not enough memory. Take fewer rounds or workers.", FAILED)
+    except KeyboardInterrupt:
+        fail("Interrupted; nothing more was computed.", INTERRUPTED)
     sys.exit(0)
+
+
+def _refuse(error: OSError) -> NoReturn:
+    where = f"{error.filename}: " if error.filename else ""
+    fail(f"{where}{error.strerror or error}. Check the file, the disk and the limits of the system.", FAILED)
 
 
 def fail(sentence: str, code: int) -> NoReturn:
     """End the program with one sentence on standard error."""
-    print(f"tailcut: {' '.join(sentence.split())}", file=sys.stderr)
+    with suppress(OSError):
+        print(f"tailcut: {' '.join(sentence.split())}", file=sys.stderr, flush=True)
     sys.exit(code)

@@ -5,14 +5,14 @@ torch is imported only when something is fitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from tailcut.errors import InputError, MissingExtraError
+from tailcut.errors import InputError
+from tailcut.extras import require
 from tailcut.fitting.bayes_file import read_prior, write_bayes
 from tailcut.fitting.loop import Training
 from tailcut.study.playable import refuse_unplayable
@@ -53,9 +53,10 @@ class Kind:
 
 def _prepared_bayes(table: Table, seed: int, advance: Callable[[], None]) -> Prepared:
     """The forecaster runs over the table as a run would see it; its network is then told how it did."""
-    with _torch_needed():
-        from tailcut.fitting.bayes import BayesTraining
-        from tailcut.study.deep_samples import samples_of
+    require("tailcut fit", "torch")
+    from tailcut.fitting.bayes import BayesTraining
+    from tailcut.study.deep_samples import samples_of
+
     training = BayesTraining(samples_of(table, advance), read_prior(), seed)
     return Prepared(
         training, training.untrained, lambda path, about: write_bayes(path, training.model(), about)
@@ -70,9 +71,10 @@ def _refuse_for_bayes(table: Table) -> None:
 def _prepared_bdsgd(table: Table, seed: int, advance: Callable[[], None]) -> Prepared:
     """As published, on windows of rounds."""
     del advance
-    with _torch_needed():
-        from tailcut.fitting.bdsgd import BdsgdSettings, BdsgdTraining
-        from tailcut.fitting.bdsgd_file import write_bdsgd
+    require("tailcut fit", "torch")
+    from tailcut.fitting.bdsgd import BdsgdSettings, BdsgdTraining
+    from tailcut.fitting.bdsgd_file import write_bdsgd
+
     training = BdsgdTraining(table.seconds, BdsgdSettings(), seed)
     return Prepared(
         training, training.untrained, lambda path, about: write_bdsgd(path, training.model(), about)
@@ -89,14 +91,6 @@ def _refuse_for_bdsgd(table: Table) -> None:
             f"missing and {cut:,} censored run times. Leave out those rounds or workers, or take --kind bayes."
         )
     refuse_unplayable(table, 0.0)
-
-
-@contextmanager
-def _torch_needed() -> Iterator[None]:
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("torch", "train", "tailcut fit") from error
 
 
 KINDS = {

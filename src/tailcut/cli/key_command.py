@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tailcut.cli.entry import app
+from tailcut.extras import require
 
 
 @app.command("key")
@@ -15,6 +16,7 @@ def key_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="To write; it must not be there yet.")],
 ) -> None:
     """Make a key for live training on several machines; whoever has the file can take part."""
+    require("tailcut key", "zmq")
     from tailcut.engines.live.keys import FILE_NAME, Key, write_key
 
     write_key(file, Key.new())

@@ -13,6 +13,7 @@ from rich.console import Console
 from tailcut.cli.entry import app
 from tailcut.cli.watching import shown
 from tailcut.errors import InputError
+from tailcut.extras import LIVE, require
 
 
 @app.command("launch", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -24,20 +25,27 @@ def launch_command(
         int,
         typer.Option(help="How often each worker that is killed is started again."),
     ] = 0,
+    prefix: Annotated[
+        bool,
+        typer.Option(
+            help="Begin each line with the rank of the worker that prints it, where there are several."
+        ),
+    ] = True,
     watch: Annotated[
         Path | None, typer.Option(help="Show how the run stands that the script keeps in this folder.")
     ] = None,
 ) -> None:
     """Run a script that uses `tailcut.Optimizer` in several processes on this machine."""
+    require("tailcut launch", *LIVE)
     from tailcut.engines.live.launch import launch
 
     if not script.exists():
         raise InputError(f"{script} does not exist. Give the file of a training script.")
-    command = [str(script), *(arguments or [])]
+    command, prefix = [str(script), *(arguments or [])], prefix and workers > 1
     console = Console()
     if watch is None or not console.is_interactive:
-        sys.exit(launch(command, workers, restarts=restarts))
+        sys.exit(launch(command, workers, restarts=restarts, prefix=prefix))
     with shown([watch], console) as refresh:
         tell = partial(console.print, markup=False, highlight=False)
-        code = launch(command, workers, restarts=restarts, tell=tell, meanwhile=refresh)
+        code = launch(command, workers, restarts=restarts, prefix=prefix, tell=tell, meanwhile=refresh)
     sys.exit(code)

@@ -21,6 +21,9 @@ def policies_command() -> None:
 def clusters_command() -> None:
     """List the named clusters, one line each."""
     _list([(name, preset.about) for name, preset in names.clusters().items()])
+    print(
+        "Each takes parameters, as in random:seed=7 or xeon158:states=clock; the latter moves its state by the clock."
+    )
 
 
 @app.command("tasks")

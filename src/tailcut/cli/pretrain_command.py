@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 from tailcut.cli.arguments import at_least, check_output
 from tailcut.cli.entry import app
-from tailcut.errors import ParameterError
+from tailcut.extras import require
 
 
 @app.command("pretrain")
@@ -35,13 +35,12 @@ def pretrain_command(
     ):
         at_least(name, value, least)
     check_output(output)
-    try:
-        from tailcut.fitting.bayes import BayesTraining
-        from tailcut.fitting.bayes_file import write_bayes
-        from tailcut.fitting.loop import fit
-        from tailcut.study.pretraining import simulated_samples
-    except ModuleNotFoundError as error:
-        raise ParameterError("Training needs torch. Install it with: pip install 'tailcut[train]'") from error
+    require("tailcut pretrain", "torch")
+    from tailcut.fitting.bayes import BayesTraining
+    from tailcut.fitting.bayes_file import write_bayes
+    from tailcut.fitting.loop import fit
+    from tailcut.study.pretraining import simulated_samples
+
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_interactive) as bar:
         task = bar.add_task("clusters", total=clusters)

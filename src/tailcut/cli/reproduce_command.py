@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from tailcut import names
 from tailcut.cli.arguments import at_least, command_line
 from tailcut.cli.entry import INTERRUPTED, app, fail
-from tailcut.errors import InputError, ParameterError, UnknownNameError
+from tailcut.errors import InputError, UnknownNameError
+from tailcut.extras import require
 
 
 @app.command("reproduce")
@@ -36,29 +36,22 @@ def reproduce_command(
     processes: Annotated[int | None, typer.Option(help="Processes at once. Default: one per core.")] = None,
 ) -> None:
     """Run a scaled-down version of a paper's experiments; say of each claim whether it holds here."""
+    task = "digits" if data is None else f"mnist:folder={data}"
+    require("tailcut reproduce", *names.task_modules(task), "matplotlib")
     # torch is slow to load, and most commands do without it.
-    try:
-        from tailcut.study.reproduce.carry_out import carry_out
-        from tailcut.study.reproduce.experiment import Bench
-        from tailcut.study.reproduce.papers import EDITION, PAPERS
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise ParameterError(
-            "Training needs torch, which is not installed. Try pip install 'tailcut[train]'."
-        ) from error
     from tailcut.report.reproduce import claims_table, reproduction_json, write_reproduction_page
     from tailcut.study.grid.makers import Makers
+    from tailcut.study.reproduce.carry_out import carry_out
+    from tailcut.study.reproduce.experiment import Bench
     from tailcut.study.reproduce.findings import Reproduction
+    from tailcut.study.reproduce.papers import EDITION, PAPERS
     from tailcut.study.reproduce.shelf import Shelf
 
     if paper not in PAPERS:
         raise UnknownNameError("paper", paper, PAPERS)
     if processes is not None:
         at_least("processes", processes, 1)
-    import_module("tailcut.report.draw")  # It says so itself if the extra is missing.
     level = "full" if full else "quick"
-    task = "digits" if data is None else f"mnist:folder={data}"
     names.task(task)  # What cannot be read is said before any work is done.
     shelf = Shelf(out or Path("out") / (f"{paper}-full" if full else paper))
     try:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from tailcut import names
 from tailcut.cli.entry import INTERRUPTED, app, fail
 from tailcut.errors import InputError, ParameterError
+from tailcut.extras import require
 
 
 @app.command("study")
@@ -27,18 +28,22 @@ def study_command(
     processes: Annotated[int | None, typer.Option(help="Processes at once. Default: one per core.")] = None,
 ) -> None:
     """Train real nets under every policy on a virtual clock; the folder can be taken up again at any time."""
-    # torch is needed here and nowhere else on the command line.
-    from tailcut.study.grid.config import read_study
-    from tailcut.study.grid.folder import Folder
-    from tailcut.study.grid.grid import Grid
-    from tailcut.study.grid.makers import Makers
+    from tailcut.study.grid.config import study_in, study_text
 
     if processes is not None and processes < 1:
         raise ParameterError(
             f"--processes must be at least 1, but got {processes}. Leave it out for one per core."
         )
-    study = read_study(file)
-    text = file.read_text(encoding="utf-8")
+    # Read once: what is claimed below is what was understood here.
+    text = study_text(file)
+    study = study_in(text, file)
+    require(
+        "tailcut study", "torch", *(module for task in study.tasks for module in names.task_modules(task))
+    )
+    from tailcut.study.grid.folder import Folder
+    from tailcut.study.grid.grid import Grid
+    from tailcut.study.grid.makers import Makers
+
     folder = Folder(out or Path("out") / file.stem)
     grid = Grid(study, Makers(names.task, names.source, names.entrant), folder, processes)
     grid.check()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tailcut import names
 from tailcut.cli.arguments import check_file, check_writable
@@ -12,6 +13,9 @@ from tailcut.engines.records.files import RunFolder
 from tailcut.engines.slow.ways import way
 from tailcut.errors import ParameterError, UnknownNameError
 from tailcut.policy import Policy
+
+if TYPE_CHECKING:
+    from tailcut.learning.tasks.base import Task
 
 TORCH, RAY = "torch", "ray"
 MOST_WORKERS = 256
@@ -86,6 +90,13 @@ def _check_policy(arm: Arm, job: Job, engine: str) -> None:
     folder = job.journal(arm)
     if folder is not None:
         RunFolder(Path(folder)).refuse_run()
+
+
+def check_data(job: Job, task: Task) -> None:
+    """Refuse mini-batches larger than the task's data."""
+    from tailcut.learning.tasks.checks import check_batch
+
+    check_batch(job.batch, task.samples, "--batch")
 
 
 def check_outputs(report: Path | None, journal: Path | None) -> None:

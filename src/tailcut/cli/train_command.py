@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,14 +16,23 @@ from rich.console import Console
 from tailcut import names
 from tailcut.cli.arguments import command_line
 from tailcut.cli.entry import FAILED, app, fail
-from tailcut.cli.train_checks import RESULT, TORCH, check_engine, check_names, check_outputs, check_workers
+from tailcut.cli.train_checks import (
+    RESULT,
+    TORCH,
+    check_data,
+    check_engine,
+    check_names,
+    check_outputs,
+    check_workers,
+)
 from tailcut.cli.train_on_servers import train_on_servers
 from tailcut.cli.watching import shown
+from tailcut.engines.live.scratch import scratch_folder
 from tailcut.engines.live.train.job import Job, arms_of, notes_file, write_job
 from tailcut.engines.live.train.notes import read_notes
-from tailcut.engines.live.train.processes import in_processes
 from tailcut.engines.live.train.summary import Trained, summary
 from tailcut.engines.slow.delays import Delays, delays_of, no_delays
+from tailcut.extras import LIVE, require
 from tailcut.report.train import Training, training_table, write_training_page
 from tailcut.study.source import Sampled, Source
 
@@ -128,12 +136,16 @@ def train_command(
     )
     check_engine(engine, servers, address, checkpoints)
     check_workers(workers, address)
+    engine_needs = LIVE if engine == TORCH else ("torch", "ray")
+    page_needs = () if report is None else ("matplotlib",)
+    require("tailcut train", *engine_needs, *names.task_modules(task), *page_needs)
     check_names(job, engine)
     source = None if slow is None else _source(slow, workers)
     delays = no_delays(workers) if source is None else _delays(source, workers, unit, seed)
     trained = names.task(task)
-    check_outputs(report, journal)
     job = replace(job, batch=trained.batch if batch is None else batch)
+    check_data(job, trained)
+    check_outputs(report, journal)
     goal = trained.target if target is None else replace(trained.target, value=target)
     found = Training(
         command=command_line(),
@@ -169,8 +181,7 @@ def _delays(source: Source, workers: int, unit: float, seed: int) -> Delays:
 
 def _carried_out(job: Job, delays: Delays, goal: Target) -> tuple[Trained, ...]:
     """Train in processes of their own, and read what they left."""
-    with TemporaryDirectory(prefix="tailcut-") as name:
-        folder = Path(name)
+    with scratch_folder() as folder:
         write_job(folder, job, delays)
         _say(f"Starting {job.workers} processes …")
         if _run(job, partial(_work, folder)):
@@ -187,7 +198,9 @@ def _carried_out(job: Job, delays: Delays, goal: Target) -> tuple[Trained, ...]:
 
 
 def _run(job: Job, work: Callable[[], None]) -> int:
-    """In processes; whoever sits at a terminal sees what each of them does, if the run is recorded."""
+    """Train in processes; a terminal shows what each of them does if the run is recorded."""
+    from tailcut.engines.live.train.processes import in_processes
+
     console = Console(stderr=True)
     folders = [Path(folder) for arm in job.arms if not arm.is_ddp and (folder := job.journal(arm))]
     if not (folders and console.is_interactive):

@@ -133,6 +133,7 @@ def _plan(job: Job, arm: Arm, delays: Delays, goal: Target, servers: int, checkp
         every=job.every,
         late_finish=not arm.until_closed,
         checkpoints=folder,
+        policy_name=arm.policy,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -38,6 +39,10 @@ def watch_command(
         console.print(view)
         return
     try:
+        if Watched(folder).look() is None:
+            print(
+                f"Waiting up to {PATIENCE:.0f} s for a run to begin in {folder}.", file=sys.stderr, flush=True
+            )
         watch(watched, console)
     except KeyboardInterrupt:
         # The run goes on; whoever watched it has seen enough.

@@ -52,7 +52,7 @@ class Watched:
             if not self._files.run.exists():
                 return None
             self._asked = read_asked(self._files.run)
-        self.now = read_now(self._files.now)
+        self.now = read_now(self._files.now, self._asked.workers)
         self.age = 0.0 if self.now is None else max(self._calendar() - self.now.written, 0.0)
         return live_view(self._asked, self.now, self.age)
 

@@ -1,6 +1,12 @@
 """A training with Adam: all that it stands on, as arrays and back."""
 
+# ruff: noqa: E402
+
 from __future__ import annotations
+
+from tailcut.extras import require
+
+require("Fitting a model", "torch")
 
 import numpy as np
 import torch

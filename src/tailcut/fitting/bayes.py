@@ -5,7 +5,13 @@ then fell (`study.deep_samples` makes them). The loss is the negative log-likeli
 hazards; it asks only which bin, so a run time that repeats exactly wins nothing extra.
 """
 
+# ruff: noqa: E402
+
 from __future__ import annotations
+
+from tailcut.extras import require
+
+require("Fitting a model", "torch")
 
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,6 +1,12 @@
 """Training of the published model (Teng & Wood 2018): once, offline, on fully observed rounds."""
 
+# ruff: noqa: E402
+
 from __future__ import annotations
+
+from tailcut.extras import require
+
+require("Fitting a model", "torch")
 
 from dataclasses import dataclass
 

@@ -1,6 +1,12 @@
 """The published model in a model file: which arrays it has, and what they must be."""
 
+# ruff: noqa: E402
+
 from __future__ import annotations
+
+from tailcut.extras import require
+
+require("A model file of bdsgd", "torch")
 
 import os
 from collections.abc import Mapping

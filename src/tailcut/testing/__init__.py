@@ -14,7 +14,11 @@ Several objects go through one suite with `@pytest.fixture(params=[…])`. Every
 ships with tailcut passes these suites. This package alone needs pytest.
 """
 
-import pytest
+from tailcut.extras import require
+
+require("tailcut.testing", "pytest")
+
+import pytest  # noqa: E402
 
 # Before they are imported, so that a failure shows what was compared.
 pytest.register_assert_rewrite(

@@ -1,6 +1,11 @@
 """The suite every task passes."""
+# ruff: noqa: E402
 
 from __future__ import annotations
+
+from tailcut.extras import require
+
+require("tailcut.testing.tasks", "torch", "pytest")
 
 import math
 from collections.abc import Sequence

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tailcut.errors import TableError
+from tailcut.errors import TableError, one_line
 from tailcut.traces.limits import refuse_too_many
 from tailcut.traces.names import Name, problem_of
-from tailcut.traces.place import OBSERVED, WORKER, one_line
+from tailcut.traces.place import OBSERVED, WORKER
 from tailcut.traces.rows import first_true
 from tailcut.types import BoolArray, FloatArray
 

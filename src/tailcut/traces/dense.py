@@ -8,13 +8,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailcut.errors import TableError
+from tailcut.bounded_files import open_file
+from tailcut.errors import TableError, one_line
 from tailcut.table import Table
 from tailcut.traces.checks import refuse_cells, refuse_names, refuse_shape, refuse_unobserved
 from tailcut.traces.limits import refuse_too_many
 from tailcut.traces.names import Name, integer_or_text, number_nodes
 from tailcut.traces.npz_members import Header, Members, opened, quiet
-from tailcut.traces.place import one_line
 from tailcut.traces.unpivot import is_mixed
 from tailcut.types import NO_NODE, BoolArray, FloatArray, IntArray
 
@@ -23,7 +23,7 @@ X, OBSERVED, PRESENT, NODES, NAMES, NAME_IS_INT = "x", "observed", "present", "n
 
 def read_dense(path: Path, source: str) -> Table:
     """Read a table from an npz file; pickled objects are never loaded."""
-    with path.open("rb") as file, opened(file, source) as members:
+    with open_file(path) as file, opened(file, source) as members:
         shape = _shape(members, source)
         names = _names(members, shape[1], source)
         refuse_shape(shape[0], names, source)

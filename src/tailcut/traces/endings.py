@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,6 +47,6 @@ def existing(path: Path) -> Path:
 
 def unreadable(source: str, error: Exception) -> TableError:
     """The error for a file that the operating system does not let us read."""
-    why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
     remedy = "check its name, its permissions and the disk"
     return TableError(source, f"the file cannot be read ({why})", remedy=remedy)

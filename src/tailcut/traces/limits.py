@@ -11,6 +11,10 @@ MAX_ARRAY_BYTES = 2 << 30
 """One array of an npz file, unpacked."""
 
 
+MAX_TEXT_BYTES = 4 << 30
+"""Largest table in text, in bytes: it is read into memory as a whole."""
+
+
 def refuse_too_many(cells: int, what: str, source: str) -> None:
     """Raise if `cells` are too many; `what` they are, for the message."""
     if cells > MAX_CELLS:

@@ -8,7 +8,8 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailcut.errors import TableError
+from tailcut.bounded_files import open_file
+from tailcut.errors import TableError, one_line
 from tailcut.table import Table
 from tailcut.traces import columns
 from tailcut.traces.limits import refuse_too_many
@@ -22,7 +23,6 @@ from tailcut.traces.place import (
     SECONDS,
     WORKER,
     Place,
-    one_line,
     refuse_columns,
 )
 from tailcut.traces.rows import Coded, Rows
@@ -61,7 +61,7 @@ def write_parquet(table: Table, file: IO[bytes], source: str) -> None:
 
 def _load(path: Path, source: str) -> Any:
     """The columns that mean something."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         try:
             return _parse(file, source)
         except TableError:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tailcut.errors import TableError
+from tailcut.errors import TableError, one_line
 from tailcut.table import Table
 from tailcut.traces.checks import bad_seconds, refuse_shape, refuse_unobserved
 from tailcut.traces.names import Name, natural_order, number_nodes, problem_of
-from tailcut.traces.place import NODE, SECONDS, WORKER, Place, one_line
+from tailcut.traces.place import NODE, SECONDS, WORKER, Place
 from tailcut.traces.rows import Coded, Rows, first_true
 from tailcut.types import NO_NODE, FloatArray, IntArray
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailcut.errors import TableError
+from tailcut.errors import TableError, one_line
 
 ROUND, WORKER, SECONDS, OBSERVED, NODE = COLUMNS = ("round", "worker", "seconds", "observed", "node")
 """The columns of a long file that mean something."""
@@ -53,14 +53,6 @@ class Place:
         else:
             remedy = "give a value in every row, or leave the column out of all"
         return self.refusal(index, column, "a value is missing", remedy=remedy)
-
-
-def one_line(text: object, most: int = 200) -> str:
-    """`text` without line breaks and other characters that would tear a message apart."""
-    plain = str(text)
-    if not plain.isprintable():
-        plain = repr(plain)[1:-1]
-    return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
 def source_of(path: Path) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import codecs
 from pathlib import Path
 
+from tailcut.bounded_files import read_bytes
 from tailcut.errors import TableError
+from tailcut.traces.limits import MAX_TEXT_BYTES
 from tailcut.traces.place import LINES
 
 
 def read_utf8(path: Path, source: str) -> bytes:
     """The bytes of a text file, proven to be UTF-8, without a byte-order mark."""
-    data = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    data = read_bytes(path, MAX_TEXT_BYTES).removeprefix(codecs.BOM_UTF8)
     if not data.isascii():
         _refuse_invalid(data, source)
     return data

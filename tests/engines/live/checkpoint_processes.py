@@ -12,7 +12,9 @@ from typing import Any
 
 import torch
 
-PATIENCE = 30.0
+from waiting import limit
+
+PATIENCE = limit(60.0)
 
 
 def state_of(version: int, numbers: int = 1000) -> dict[str, Any]:

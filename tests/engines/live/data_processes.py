@@ -15,8 +15,9 @@ import torch
 from torch._C._distributed_c10d import FileStore, PrefixStore
 
 from tailcut.engines.live.data import Group, mesh
+from waiting import limit
 
-PATIENCE = 30.0
+PATIENCE = limit(60.0)
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,10 @@ def crew(size: int, folder: Path) -> Iterator[Crew]:
 
 
 def _end(process: BaseProcess, pipe: Connection) -> None:
-    process.join(5.0)
+    process.join(limit(5.0))
     if process.is_alive():
         process.kill()
-        process.join(5.0)
+        process.join(limit(5.0))
     pipe.close()
     process.close()
 

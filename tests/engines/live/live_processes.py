@@ -11,9 +11,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from waiting import limit
+
 SCRIPTS = Path(__file__).parent / "scripts"
 ROOT = Path(__file__).parents[3]
-AT_MOST = 90.0
+AT_MOST = 150.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def side_by_side(workers: int, folder: Path, script: str) -> list[Ended]:
         start_new_session=True,
     )
     try:
-        codes, _ = process.communicate(timeout=AT_MOST)
+        codes, _ = process.communicate(timeout=limit(AT_MOST))
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)  # its own group: it, its workers, their controllers
@@ -55,7 +57,7 @@ def _environment(workers: int) -> dict[str, str]:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     return {
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         "PATH": os.environ["PATH"],
         "OMP_NUM_THREADS": "1",
         "WORLD_SIZE": str(workers),

@@ -76,13 +76,14 @@ class Other:
         flat.pack(samples=1)
         closed = Close(1, 1, log.version, accepted, 1.0, ())
         flat.stamp(closed)
-        self.applies(Update.made(closed, flat.source * len(accepted), log.chain))
+        options = self.own.replica.groups.read()
+        self.applies(Update.made(closed, flat.source * len(accepted), log.chain, options))
 
     def applies(self, update: Update | None) -> None:
         """One that is there."""
         assert update is not None
         self.own.flat.unpack(update.flat, update.samples)
-        self.own.replica.apply(update.scale)
+        self.own.replica.apply(update.scale, update.options)
         self.own.log.append(update)
 
     def offers(self) -> None:
@@ -130,7 +131,7 @@ def scene(most_versions: int = 100) -> Iterator[Scene]:
         member = Member(
             Parts(*parts, lambda version, frames: offered.append((version, frames is not None))),
             hello,
-            lambda term, epoch, place, size: SimpleNamespace(size=lambda: size),  # type: ignore[arg-type]
-            max_wait=5.0,
+            lambda new, place: SimpleNamespace(size=lambda: len(new.members)),  # type: ignore[arg-type]
+            max_wait=60.0,
         )
         yield Scene(member, mine, line, other, offered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,6 +40,7 @@ class Recipe:
         uneven: whether workers have mini-batches of different sizes.
         micro: micro-batches per step.
         overflows: whether gradients are scaled, and worker 1's overflow now and then.
+        by_hand: whether the script sets options of the optimizer itself, by the version.
     """
 
     optimiser: Callable[[nn.Module], torch.optim.Optimizer]
@@ -48,10 +50,17 @@ class Recipe:
     uneven: bool = False
     micro: int = 1
     overflows: bool = False
+    by_hand: bool = False
 
-    def net(self) -> Net:
-        torch.manual_seed(7)
+    def net(self, worker: int = 0) -> Net:
+        torch.manual_seed(7 if worker == 0 else 1337 + worker)
         return Net()
+
+    def set_rate(self, optimiser: torch.optim.Optimizer, version: int) -> None:
+        """As scripts do that have no scheduler."""
+        for group in optimiser.param_groups if self.by_hand else ():
+            group["lr"] = 0.001 * (1.0 + math.cos(math.pi * version / TOTAL))
+            group["weight_decay"] = 0.01 if version < 50 else 0.1
 
     def scheduler(self, optimiser: torch.optim.Optimizer) -> torch.optim.lr_scheduler.LRScheduler | None:
         if self.decay is None:
@@ -91,7 +100,9 @@ RECIPES = {
         clip_norm=0.5,
         decay=0.99,
     ),
-    "adamw, uneven": Recipe(lambda net: torch.optim.AdamW(net.parameters(), lr=0.002), uneven=True),
+    "adamw, uneven, rates by hand": Recipe(
+        lambda net: torch.optim.AdamW(net.parameters(), lr=0.002), uneven=True, by_hand=True
+    ),
 }
 
 
@@ -144,6 +155,7 @@ def _replay(
         nn.utils.clip_grad_norm_(
             [each for each in net.parameters() if each.grad is not None], recipe.clip_norm
         )
+    recipe.set_rate(optimiser, version)
     rates = [group["lr"] for group in optimiser.param_groups]
     for group, rate in zip(optimiser.param_groups, rates, strict=True):
         group["lr"] = rate * (samples / full if recipe.rate == "linear" else 1.0)

@@ -136,20 +136,22 @@ def test_an_update_that_only_the_dead_had_is_excused(tmp_path: Path) -> None:
     assert found.abandoned == 1
 
 
+def resumed(journals: Journals, worker: int) -> list[dict[str, Any]]:
+    """Return the journal of a second life, which begins ten seconds later at version 2."""
+    later = [{**line, "at": line["at"] + 10} for line in journals[worker, 0] if not 0 <= line["at"] < 2.0]
+    for line in later:
+        if line["what"] in ("entering", "begun"):
+            line.update({"version": 2} | ({"digest": "numbers 2"} if "digest" in line else {}))
+    return later
+
+
 def test_a_run_that_is_killed_as_a_whole_loses_updates(tmp_path: Path) -> None:
     """All have an update, and go on with it into another epoch, before all are killed; then it is made anew."""
     journals = sound()
     for worker in range(WORKERS):
         first = [line for line in journals[worker, 0] if line["at"] < 2.0]
         lost = [note("submitting", 2, 2.1), update(3, 2.2, "lost"), note("entering", 3, 2.3)]
-        later = [
-            {**line, "at": line["at"] + 10}
-            for line in journals[worker, 0]
-            if line["at"] >= 2.0 or line["at"] < 0
-        ]
-        for line in later:
-            if line["what"] in ("entering", "begun"):
-                line.update({"version": 2} | ({"digest": "numbers 2"} if "digest" in line else {}))
+        later = resumed(journals, worker)
         journals[worker, 0] = [*first, *lost, note("submitting", 3, 2.4)]
         journals[worker, 1] = later
     found = verdict(journals, tmp_path)
@@ -163,6 +165,32 @@ def test_a_run_that_is_killed_as_a_whole_loses_updates(tmp_path: Path) -> None:
     again = tmp_path / "again"
     again.mkdir()
     assert any("into another epoch" in violation for violation in verdict(journals, again).violations)
+
+
+@pytest.mark.parametrize(("digest", "is_sound"), [("numbers 3lost", True), ("rubbish", False)])
+def test_a_copy_of_a_version_that_is_lost_later_had_its_numbers(
+    tmp_path: Path, digest: str, is_sound: bool
+) -> None:
+    """Worker 1 copies version 3; then all are killed, and it is made anew with other numbers."""
+    journals = sound()
+    for worker in range(WORKERS):
+        first = [line for line in journals[worker, 0] if line["at"] < 2.0]
+        lost = [note("submitting", 2, 2.1), update(3, 2.2, "lost"), note("submitting", 3, 2.4)]
+        later = resumed(journals, worker)
+        journals[worker, 0] = [*first, *(lost if worker != 1 else [])]
+        journals[worker, 1] = later
+    start = {**begin(1)[0], "at": 2.25, "pid": 300}
+    copied = {**note("copied", 3, 2.35), "digest": digest}
+    journals[1, 2] = journals[1, 1]
+    journals[1, 1] = [
+        start,
+        note("entering", 3, 2.3),
+        note("copying", 3, 2.3),
+        copied,
+        note("submitting", 3, 2.4),
+    ]
+    found = verdict(journals, tmp_path)
+    assert (found.violations == ()) == is_sound, found.violations
 
 
 def test_one_that_was_silent_and_copied_the_state_of_the_others_is_excused(tmp_path: Path) -> None:

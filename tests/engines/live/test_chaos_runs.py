@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tailcut.engines.records.read import read_run
 from tailcut.errors import ParameterError
-from tailcut.testing.chaos.faults import CONTROLLER, Fault, Plan, at_random, kills, numbered, several
+from tailcut.testing.chaos.faults import ANYBODY, CONTROLLER, Fault, Plan, at_random, kills, numbered, several
 from tailcut.testing.chaos.journals import lives
 from tailcut.testing.chaos.recovery import recoveries, strikes
 from tailcut.testing.chaos.run import carry_out
+from waiting import limit
 
 FAULTS = numbered(
     [
@@ -25,10 +27,9 @@ FAULTS = numbered(
 """After the first four, only worker 1 has anything to hand on."""
 
 
-@pytest.mark.timeout(90)
 def test_who_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path) -> None:
-    plan = Plan(FAULTS, workers=4, seed=3, size=530_000, unit=0.02)
-    ended = carry_out(plan, tmp_path / "run", limit=80.0)
+    plan = Plan(FAULTS, workers=4, seed=3, size=530_000, unit=0.02, patience=limit(15.0))
+    ended = carry_out(plan, tmp_path / "run", limit=limit(120.0))
     verdict = ended.verdict()
     assert (ended.violations, list(verdict.violations)) == ([], []), ended.last_words
     assert ended.missed == 0
@@ -37,12 +38,35 @@ def test_who_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path) -> None:
     assert verdict.lives == 4 + sum(fault.victim != CONTROLLER for fault in FAULTS)
 
 
-@pytest.mark.timeout(60)
 def test_nor_is_it_where_they_share_no_memory(tmp_path: Path) -> None:
     faults = numbered([Fault(0, 2, "segment", left=2, calm=False), Fault(0, 1, "segment", left=4, pause=0.3)])
-    ended = carry_out(Plan(faults, workers=3, size=530_000, shared=False), tmp_path / "run", limit=50.0)
+    ended = carry_out(
+        Plan(faults, workers=3, size=530_000, shared=False), tmp_path / "run", limit=limit(100.0)
+    )
     assert (ended.violations, list(ended.verdict().violations)) == ([], []), ended.last_words
     assert ended.missed == 0
+
+
+@pytest.mark.parametrize("min_workers", [1, 2])
+def test_where_a_joiner_alone_is_left_the_run_returns_to_its_newest_checkpoint(
+    tmp_path: Path, min_workers: int
+) -> None:
+    how = "all but a joiner"
+    faults = [Fault(0, 1), Fault(0, ANYBODY, "copying", "orphan", also=(0, 1), calm=False, gap=0, phase=how)]
+    kept = {"checkpoint_every": 5, "journal": True, "min_workers": min_workers, "spares_holders": False}
+    plan = Plan(numbered(faults), workers=2, size=1000, patience=limit(30.0), **kept)  # type: ignore[arg-type]
+    ended = carry_out(plan, tmp_path / "run", limit=limit(150.0))
+    assert (ended.violations, list(ended.verdict().violations)) == ([], []), ended.last_words
+    assert ended.missed == 0
+    said = ended.folder.said.read_text()
+    assert "The run returns to the newest checkpoint." in said
+    # Where two are needed, the first may die before a checkpoint was published, and nothing is made after that.
+    is_kept = "The run continues from the checkpoint of version" in said
+    assert is_kept or (min_workers == 2 and "The run begins anew" in said)
+    run = read_run(ended.folder.disk / "run")
+    assert run.ending is not None
+    assert [each.version for each in run.rounds] == list(range(run.ending.version)), "each counts once"
+    assert run.returns or min_workers == 2, "what was made after the checkpoint counts as undone"
 
 
 def test_plans_are_plain_data_and_follow_from_their_seed(tmp_path: Path) -> None:

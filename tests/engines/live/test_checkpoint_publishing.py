@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from tailcut.engines.live import points
 from tailcut.engines.live.checkpoints import Checkpoints, newest, saving
 from tailcut.errors import ParameterError
+from waiting import limit
 
-PATIENCE = 20.0
+PATIENCE = limit(60.0)
 Say = Callable[[str], None]
 
 
@@ -372,7 +373,7 @@ def test_what_is_asked_for_while_python_ends_is_done_all_the_same(tmp_path: Path
         [sys.executable, "-c", AT_EXIT, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=limit(100),
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")

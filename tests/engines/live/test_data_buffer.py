@@ -364,6 +364,31 @@ def test_a_thawed_parameter_is_refused() -> None:
         flat.pack(4)
 
 
+def test_a_frozen_parameter_of_the_optimizer_can_be_unfrozen_and_frozen_again() -> None:
+    crew = nets(2)
+    flats = [FlatBuffer(net, optimized=[*net.parameters()]) for net in crew]
+    for unfrozen in (False, True, False):
+        for worker, net in enumerate(crew):
+            net.zero_grad()
+            computed(net, worker, 4)
+            net.frozen.requires_grad_(unfrozen)
+            if unfrozen:
+                net.frozen.grad = torch.full((2,), float(worker))
+            flats[worker].pack(4)
+        total = reduced(flats)
+        for net, flat in zip(crew, flats, strict=True):
+            flat.unpack(total, 8)
+            assert (None if net.frozen.grad is None else net.frozen.grad.tolist()) == (
+                [0.5, 0.5] if unfrozen else None
+            )
+
+
+def test_frozen_whole_numbers_of_the_optimizer_take_no_part() -> None:
+    net = nn.Linear(2, 1, bias=False)
+    net.register_parameter("codes", nn.Parameter(torch.ones(3, dtype=torch.int8), requires_grad=False))
+    assert FlatBuffer(net, optimized=[*net.parameters()]).layout.parameters == (2,)
+
+
 def test_nets_that_cannot_be_averaged_are_refused() -> None:
     with pytest.raises(ParameterError, match="no trainable parameter"):
         FlatBuffer(nn.ReLU())

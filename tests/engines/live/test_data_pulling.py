@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
@@ -14,6 +14,7 @@ import torch
 import zmq
 from test_data_updates import history, made
 
+from tailcut.engines.live.data.connection import SEES_PROGRESS
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller, PullError, TooOldError, Wanted
 from tailcut.engines.live.data.serving import UpdateServer
@@ -21,6 +22,7 @@ from tailcut.engines.live.data.updates import START, Update
 from tailcut.engines.live.messages import NotYet, Pull
 from tailcut.engines.live.wire import BETWEEN_WORKERS, encode
 from tailcut.errors import InputError
+from waiting import limit
 
 LENGTH = len(made().flat)
 
@@ -79,7 +81,7 @@ def test_a_late_worker_gets_what_it_missed_in_order() -> None:
     updates = history(6)
     with UpdateServer(filled(updates)) as server, puller() as client:
         chain = updates[1].chain
-        found = list(client.pull(wanted(2, 6, chain), {3: server.address}, timeout=5.0))
+        found = list(client.pull(wanted(2, 6, chain), {3: server.address}, timeout=limit(60.0)))
     assert [each.version for each in found] == [2, 3, 4, 5]
     for one, other in zip(found, updates[2:], strict=True):
         assert torch.equal(one.flat, other.flat)
@@ -95,7 +97,7 @@ def test_an_update_that_comes_later_is_waited_for() -> None:
     first, second, third = history(3)
     log = filled([first])
     with UpdateServer(log, keep=20.0) as server, puller() as client:
-        found = client.pull(wanted(0, 3), {0: server.address}, timeout=20.0)
+        found = client.pull(wanted(0, 3), {0: server.address}, timeout=limit(60.0))
         assert next(found).version == 0
         later = threading.Timer(0.05, lambda: [log.append(each) for each in (second, third)])  # type: ignore[func-returns-value]
         later.start()
@@ -115,10 +117,10 @@ def test_a_request_for_what_comes_later_is_kept() -> None:
         dealer.connect(server.address)
         for version in (1, 0):
             dealer.send(encode(Pull(term=1, epoch=1, version=version)))
-        assert dealer.poll(5000)
+        assert dealer.poll(round(limit(60_000)))
         assert dealer.recv_multipart()[0] == first.head
         log.append(second)
-        assert dealer.poll(5000)
+        assert dealer.poll(round(limit(60_000)))
         assert dealer.recv_multipart()[0] == second.head
 
 
@@ -127,7 +129,7 @@ def test_who_waits_too_long_is_told() -> None:
         begun = monotonic()
         with pytest.raises(PullError, match=r"updates of version 2 cannot be had \(worker 4 has 0 to 1\)"):
             list(client.pull(wanted(2, 3), {4: server.address}, timeout=0.2))
-        assert 0.19 < monotonic() - begun < 2.0
+        assert monotonic() - begun > 0.19
 
 
 def test_the_server_says_what_it_has() -> None:
@@ -139,17 +141,17 @@ def test_the_server_says_what_it_has() -> None:
         dealer.connect(server.address)
         for version in (2, 9):
             dealer.send(encode(Pull(term=5, epoch=6, version=version)))
-            assert dealer.poll(5000)
+            assert dealer.poll(round(limit(60_000)))
             answer = BETWEEN_WORKERS.read(dealer.recv())
             assert answer == NotYet(term=5, epoch=6, version=version, oldest=6, newest=8)
 
 
 def test_what_is_no_longer_kept_is_an_error_at_once() -> None:
+    words = r"updates of versions 2 to 8 .*worker 1 has 6 to 8.*log_bytes"
     with UpdateServer(filled(history(9), most_versions=3)) as server, puller() as client:
-        begun = monotonic()
-        with pytest.raises(TooOldError, match=r"updates of versions 2 to 8 .*worker 1 has 6 to 8.*log_bytes"):
-            list(client.pull(wanted(2, 9), {1: server.address}, timeout=30.0))
-        assert monotonic() - begun < 5.0
+        found = client.pull(wanted(2, 9), {1: server.address}, timeout=1e6)
+        with pytest.raises(TooOldError, match=words):
+            list(found)
 
 
 def test_it_is_not_too_old_as_long_as_somebody_may_keep_it() -> None:
@@ -171,7 +173,7 @@ def test_holders_are_asked_in_turn() -> None:
         puller() as client,
     ):
         holders = {7: free_address(), 2: second.address, 5: third.address, 0: fourth.address}
-        found = list(client.pull(wanted(1, 5, updates[0].chain), holders, timeout=10.0))
+        found = list(client.pull(wanted(1, 5, updates[0].chain), holders, timeout=limit(60.0)))
     assert [each.version for each in found] == [1, 2, 3, 4]
 
 
@@ -188,9 +190,9 @@ def test_damaged_bytes_are_refused_and_the_next_holder_asked() -> None:
     raw[3] ^= 1
     with liar(update.head, bytes(raw)) as bad, puller() as client:
         with pytest.raises(PullError, match=r"worker 1 sent rubbish: The checksum"):
-            list(client.pull(wanted(0, 1), {1: bad}, timeout=5.0))
+            list(client.pull(wanted(0, 1), {1: bad}, timeout=limit(60.0)))
         with UpdateServer(filled([update])) as good:
-            [found] = client.pull(wanted(0, 1), {1: bad, 2: good.address}, timeout=5.0)
+            [found] = client.pull(wanted(0, 1), {1: bad, 2: good.address}, timeout=limit(60.0))
     assert torch.equal(found.flat, update.flat)
 
 
@@ -199,7 +201,7 @@ def test_damaged_bytes_are_refused_and_the_next_holder_asked() -> None:
 )
 def test_rubbish_is_refused(answer: tuple[bytes, ...]) -> None:
     with liar(*answer) as bad, puller() as client, pytest.raises(PullError, match="sent rubbish"):
-        list(client.pull(wanted(0, 1), {1: bad}, timeout=5.0))
+        list(client.pull(wanted(0, 1), {1: bad}, timeout=limit(60.0)))
 
 
 def test_too_large_an_answer_is_not_even_received() -> None:
@@ -212,7 +214,7 @@ def test_another_history_is_refused() -> None:
     other = filled([elsewhere, *history(2, start=1, before=elsewhere.chain)])
     ours = made(0)
     with UpdateServer(other) as server, puller() as client:
-        found = client.pull(wanted(1, 3, ours.chain), {1: server.address}, timeout=5.0)
+        found = client.pull(wanted(1, 3, ours.chain), {1: server.address}, timeout=limit(60.0))
         with pytest.raises(PullError, match="worker 1 has another history than this worker"):
             next(found)
 
@@ -231,7 +233,7 @@ def test_the_server_survives_rubbish() -> None:
             ):
                 dealer.send_multipart(frames)
             dealer.close(100)
-        assert len(list(client.pull(wanted(0, 1), {0: server.address}, timeout=5.0))) == 1
+        assert len(list(client.pull(wanted(0, 1), {0: server.address}, timeout=limit(60.0)))) == 1
 
 
 def test_many_late_workers_at_once() -> None:
@@ -241,7 +243,7 @@ def test_many_late_workers_at_once() -> None:
 
     def pull() -> None:
         with puller() as client:
-            found = client.pull(wanted(0, 20), {0: server.address}, timeout=20.0)
+            found = client.pull(wanted(0, 20), {0: server.address}, timeout=limit(60.0))
             results.append([each.version for each in found])
 
     with UpdateServer(log, keep=10.0) as server:
@@ -267,7 +269,7 @@ def test_nothing_is_left_behind() -> None:
 
     def once() -> None:
         with UpdateServer(filled(updates)) as server, puller() as client:
-            assert len(list(client.pull(wanted(0, 2), {0: server.address}, timeout=5.0))) == 2
+            assert len(list(client.pull(wanted(0, 2), {0: server.address}, timeout=limit(60.0)))) == 2
             server.close()
             server.close()
 
@@ -293,10 +295,136 @@ def test_updates_that_come_before_their_turn_are_kept() -> None:
         thread = threading.Thread(target=answers)
         thread.start()
         with puller() as client:
-            found = client.pull(wanted(0, 2), {0: holder.getsockopt_string(zmq.LAST_ENDPOINT)}, timeout=20.0)
+            found = client.pull(
+                wanted(0, 2), {0: holder.getsockopt_string(zmq.LAST_ENDPOINT)}, timeout=limit(60.0)
+            )
             assert [each.version for each in found] == [0, 1]
         thread.join()
         # It was asked for ahead, and not again.
         assert not holder.poll(0) or len(holder.recv_multipart()) == 2
         assert not holder.poll(0)
         holder.close(0)
+
+
+# Asking several holders.
+
+
+@contextmanager
+def frozen(count: list[int] | None = None) -> Iterator[str]:
+    """A holder that takes requests and answers none; it counts them."""
+    with zmq.Context(1) as context, context.socket(zmq.ROUTER) as router:
+        router.bind("tcp://127.0.0.1:*")
+        yield router.getsockopt_string(zmq.LAST_ENDPOINT)
+        while count is not None and router.poll(50):
+            router.recv_multipart()
+            count.append(1)
+        router.close(0)
+
+
+@contextmanager
+def narrow(address: str, chunk: int, pause: float) -> Iterator[str]:
+    """A way to a holder over which its answers come in small pieces."""
+    host, port = address.removeprefix("tcp://").split(":")
+    stop, threads, lines = threading.Event(), [], list[socket.socket]()
+
+    def carry(source: socket.socket, target: socket.socket, size: int, wait: float) -> None:
+        with suppress(OSError):
+            while data := source.recv(size):
+                target.sendall(data)
+                stop.wait(wait)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                far = socket.create_connection((host, int(port)))
+                lines.extend((near, far))
+                for way in ((near, far, 1 << 16, 0.0), (far, near, chunk, pause)):
+                    threads.append(threading.Thread(target=carry, args=way))
+                    threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        accepting = threading.Thread(target=accept)
+        accepting.start()
+        try:
+            yield f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            stop.set()
+            listener.shutdown(socket.SHUT_RDWR)
+            accepting.join()
+            for each in lines:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+                each.close()
+            for thread in threads:
+                thread.join()
+
+
+def test_in_the_ordinary_case_only_one_holder_is_asked() -> None:
+    updates, count = history(6), list[int]()
+    with (
+        UpdateServer(filled(updates)) as server,
+        frozen(count) as other,
+        Puller(LENGTH, torch.float32, quiet=limit(60.0)) as client,
+    ):
+        found = client.pull(wanted(0, 6), {0: server.address, 1: other}, timeout=limit(60.0))
+        assert [each.version for each in found] == list(range(6))
+    assert count == []
+
+
+def test_a_holder_that_stands_still_does_not_keep_the_others_from_being_asked() -> None:
+    with UpdateServer(filled(history(2))) as server, frozen() as still, puller() as client:
+        found = client.pull(wanted(0, 2), {0: still, 1: server.address}, timeout=limit(60.0))
+        assert [each.version for each in found] == [0, 1]
+
+
+def test_a_holder_that_has_ended_is_passed_over_without_waiting() -> None:
+    """It never comes to the time after which a silent holder is passed over."""
+    updates = history(3)
+    with Puller(LENGTH, torch.float32, quiet=1e6) as client, UpdateServer(filled(updates)) as second:
+        with UpdateServer(filled(updates)) as first:
+            holders = {0: first.address, 1: second.address, 2: free_address()}
+            assert len(list(client.pull(wanted(0, 1), holders, timeout=limit(60.0)))) == 1
+        chain = updates[0].chain
+        found = list(client.pull(wanted(1, 3, chain), holders, timeout=limit(60.0)))
+        assert [each.version for each in found] == [1, 2]
+        gone = {2: holders[2], 0: holders[0], 1: second.address}
+        assert len(list(client.pull(wanted(0, 1), gone, timeout=limit(60.0)))) == 1
+
+
+def test_a_holder_that_ends_after_it_was_asked_is_passed_over_without_waiting() -> None:
+    [update] = history(1)
+    first = UpdateServer(UpdateLog(), keep=1e6)
+    with UpdateServer(filled([update])) as second, Puller(LENGTH, torch.float32, quiet=1e6) as client:
+        ending = threading.Timer(0.1, lambda: first.close(0.0))
+        ending.start()
+        holders = {0: first.address, 1: second.address}
+        assert len(list(client.pull(wanted(0, 1), holders, timeout=limit(60.0)))) == 1
+        ending.join()
+
+
+def test_who_is_called_away_does_not_wait_for_holders_that_say_nothing() -> None:
+    with frozen() as still, Puller(LENGTH, torch.float32, quiet=1e6) as client:
+        looks = iter([False, False, True])
+        found = client.pull(wanted(0, 1), {0: still}, timeout=1e6, enough=lambda: next(looks))
+        assert list(found) == []
+
+
+@pytest.mark.skipif(not SEES_PROGRESS, reason="needs a system that tells how much of a message has come")
+def test_an_answer_that_makes_progress_is_waited_for_and_not_asked_for_twice() -> None:
+    """It takes many times as long as a silent holder is waited for, and the worker is called away meanwhile."""
+    update, count = made(numbers=200_000), list[int]()
+    begun = list[int]()
+    with (
+        UpdateServer(filled([update])) as server,
+        narrow(server.address, 20_000, 0.05) as slow,
+        frozen(count) as other,
+        Puller(len(update.flat), torch.float32, quiet=limit(0.4)) as client,
+    ):
+        holders = {0: slow, 1: other}
+        found = client.pull(wanted(0, 1), holders, timeout=limit(60.0), enough=lambda: bool(begun))
+        timer = threading.Timer(0.3, begun.append, (1,))
+        timer.start()
+        assert [each.version for each in found] == [0]
+        timer.join()
+    assert count == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from data_processes import Crew, Here, crew
+from data_processes import PATIENCE, Crew, Here, crew
 from test_data_buffer import Net, computed, nets
 from torch import Tensor
 
@@ -108,7 +108,7 @@ class Replica:
 
     def catch_up(self, puller: Puller, holders: dict[int, str], version: int) -> int:
         missed = Wanted(range(self.log.version, version), self.log.chain, term=1, epoch=1)
-        for update in puller.pull(missed, holders, timeout=10.0):
+        for update in puller.pull(missed, holders, timeout=PATIENCE):
             self.apply(update)
         return len(missed.versions)
 
@@ -158,7 +158,7 @@ def one_stays_away(here: Here, accepted: tuple[int, ...], silent: bool) -> tuple
     """
     name = f"{accepted} {silent}"
     rest = tuple(place for place in accepted if place != 3)
-    group = here.another(f"spoilt {name}", 20.0)
+    group = here.another(f"spoilt {name}", PATIENCE)
     here.store.set(f"made {name} {here.place}", "")
     # Who leaves must not spoil the making.
     here.store.wait([f"made {name} {place}" for place in range(here.size)])
@@ -174,7 +174,7 @@ def one_stays_away(here: Here, accepted: tuple[int, ...], silent: bool) -> tuple
         here.store.wait([f"{name} {place}" for place in rest])
     seconds = monotonic() - begun
     del group
-    again = here.another(f"again {name}", 20.0)
+    again = here.another(f"again {name}", PATIENCE)
     if here.place not in rest:
         return seconds, words, None
     reduce(again, here.place, rest, source, out, 7)
@@ -183,7 +183,7 @@ def one_stays_away(here: Here, accepted: tuple[int, ...], silent: bool) -> tuple
 
 def one_is_never_connected(here: Here) -> tuple[float, str]:
     """Worker 3 is gone before anybody is connected to it: seconds until the reduction failed, and its words."""
-    group = here.another("lazily", 20.0, lazy=True)
+    group = here.another("lazily", PATIENCE, lazy=True)
     here.store.set(f"lazily made {here.place}", "")
     here.store.wait([f"lazily made {place}" for place in range(here.size)])
     begun, words = monotonic(), ""
@@ -315,7 +315,7 @@ def test_who_stays_away_ends_the_reduction_and_the_rest_repeats_it(
     for place in rest:
         seconds, words, again = found[place]
         assert f"round 7 among workers at places {list(accepted)} did not end" in words
-        assert seconds < 5.0
+        assert seconds < PATIENCE
         torch.testing.assert_close(again, plain)
     assert not silent or max(found[place][0] for place in rest) > 0.25
 
@@ -323,7 +323,7 @@ def test_who_stays_away_ends_the_reduction_and_the_rest_repeats_it(
 def test_who_dies_before_it_is_connected_keeps_nobody_waiting(workers: Crew) -> None:
     for seconds, words in workers.run(one_is_never_connected)[:3]:
         assert "round 7 among workers at places [0, 1, 2, 3] did not end" in words
-        assert seconds < 10.0
+        assert seconds < PATIENCE
 
 
 def test_impossible_calls_are_refused() -> None:

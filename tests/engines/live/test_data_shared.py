@@ -12,7 +12,7 @@ from time import monotonic
 
 import pytest
 import torch
-from data_processes import Crew, Here, crew
+from data_processes import PATIENCE, Crew, Here, crew
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -80,7 +80,7 @@ def ways(here: Here) -> list[bool]:
     shared, out = Shared(memory), torch.empty(10)
     for number, held in enumerate([1, 2, 2]):
         memory.holds = 3 if held == 2 and here.place == 2 and number == 1 else held
-        found.append(shared.reduce(here.group, here.place, ALL, out, 50 + number, 10.0, lazy=False))
+        found.append(shared.reduce(here.group, here.place, ALL, out, 50 + number, PATIENCE, lazy=False))
     return found
 
 
@@ -96,7 +96,7 @@ def one_writes_early(here: Here) -> list[bool]:
     points.watch(write)
     for number in range(3):
         memory.holds = number + 1
-        found.append(shared.reduce(here.group, here.place, ALL, out, 70 + number, 10.0, lazy=False))
+        found.append(shared.reduce(here.group, here.place, ALL, out, 70 + number, PATIENCE, lazy=False))
     points.watch(None)
     return found
 
@@ -120,7 +120,7 @@ def disagree(here: Here, closes: list[Close]) -> str:
 def one_stays_away(here: Here, silent: bool, lazy: bool) -> tuple[float, str]:
     """Worker 3 does not come: its connections are closed at once, or stay open until all others have given up."""
     name = f"{silent} {lazy}"
-    group = here.another(f"spoilt {name}", 20.0, lazy)
+    group = here.another(f"spoilt {name}", PATIENCE, lazy)
     here.store.set(f"made {name} {here.place}", "")
     here.store.wait([f"made {name} {place}" for place in ALL])
     memory = own(100)
@@ -186,8 +186,8 @@ def generations(here: Here, name: str) -> tuple[int, int]:
     for number in range(10):
         if here.place:
             shared = Shared(own(1000))
-        group = here.another(f"{name} {number}", 20.0)
-        assert shared.reduce(group, here.place, ALL, torch.empty(1000), 1, 10.0, lazy=False)
+        group = here.another(f"{name} {number}", PATIENCE)
+        assert shared.reduce(group, here.place, ALL, torch.empty(1000), 1, PATIENCE, lazy=False)
         here.store.set(f"{name} {number} {here.place}", "")
         here.store.wait([f"{name} {number} {place}" for place in ALL])
         del group
@@ -245,7 +245,7 @@ def test_a_worker_with_another_close_is_noticed_by_all(workers: Crew) -> None:
 def test_who_stays_away_ends_the_reduction(workers: Crew, silent: bool, lazy: bool) -> None:
     for seconds, words in workers.run(one_stays_away, silent, lazy)[:3]:
         assert "round 7 among workers at places [0, 1, 2, 3] did not end" in words
-        assert seconds < 5.0
+        assert seconds < PATIENCE
 
 
 @pytest.mark.parametrize(("rounds", "told"), [(1, "the sum"), (12, "were written over while they were read")])

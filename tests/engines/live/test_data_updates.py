@@ -17,12 +17,16 @@ NUMBERS = 5
 
 
 def made(
-    version: int = 0, before: bytes = START, accepted: tuple[int, ...] = (1, 0), epoch: int = 1
+    version: int = 0,
+    before: bytes = START,
+    accepted: tuple[int, ...] = (1, 0),
+    epoch: int = 1,
+    numbers: int = NUMBERS,
 ) -> Update:
     """An update of some numbers and the trailer that belongs to it."""
     close = Close(term=1, epoch=epoch, version=version, accepted=accepted, scale=0.5, abandon=(7,))
     end = torch.tensor(trailer(close, 16), dtype=torch.float32) * len(accepted)
-    return Update.made(close, torch.cat([torch.arange(NUMBERS) + version / 4, end]), before)
+    return Update.made(close, torch.cat([torch.arange(numbers) + version / 4, end]), before)
 
 
 def history(count: int, start: int = 0, before: bytes = START) -> list[Update]:
@@ -46,15 +50,16 @@ def test_a_vector_of_another_round_makes_no_update() -> None:
 
 
 def test_chains_tell_histories_apart() -> None:
-    chain = link(START, 1, 0, (0, 1))
+    chain = link(START, 1, 1, 0, (0, 1))
     others = [
-        link(START, 2, 0, (0, 1)),
-        link(START, 1, 1, (0, 1)),
-        link(START, 1, 0, (1, 0)),
-        link(START, 1, 0, (0,)),
-        link(chain, 1, 0, (0, 1)),
+        link(START, 2, 1, 0, (0, 1)),
+        link(START, 1, 2, 0, (0, 1)),
+        link(START, 1, 1, 1, (0, 1)),
+        link(START, 1, 1, 0, (1, 0)),
+        link(START, 1, 1, 0, (0,)),
+        link(chain, 1, 1, 0, (0, 1)),
     ]
-    assert len({chain, *others}) == 6
+    assert len({chain, *others}) == 7
 
 
 @given(
@@ -76,7 +81,9 @@ def test_bytes_give_back_the_update(
     dtype: torch.dtype,
 ) -> None:
     flat = torch.tensor(numbers, dtype=dtype)
-    update = Update(term, epoch, version, accepted, scale, 77, link(START, epoch, version, accepted), flat)
+    update = Update(
+        term, epoch, version, accepted, scale, 77, link(START, term, epoch, version, accepted), flat
+    )
     again = read(update.head, memoryview(bytes(update.raw)), torch.empty_like(flat))
     for name in ("term", "epoch", "version", "accepted", "scale", "samples", "chain"):
         assert getattr(again, name) == getattr(update, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -14,11 +15,23 @@ from tailcut.engines.live import hosting
 from tailcut.engines.live.hosting import FOLDER, Host, answer, ask, is_over
 from tailcut.engines.live.keys import found_key
 from tailcut.engines.live.messages import Close, Free, New
+from tailcut.engines.live.worker.controller_process import Child, waiting
 from tailcut.engines.live.worker.inbox import Inbox, TooLateError
 from tailcut.engines.live.worker.link import Link
+from waiting import limit, until
 
-AT_MOST = 40.0
+AT_MOST = limit(80.0)
 """Seconds; starting one takes two, beside other tests."""
+
+
+def answered(host: Host, folder: Path) -> str:
+    """Where the first controller listens, as soon as the host says so."""
+
+    def look() -> str | None:
+        host.look(time.monotonic())
+        return answer(folder, 0)
+
+    return str(until(look, "the controller"))
 
 
 def test_every_controller_that_is_deserted_has_a_successor(
@@ -30,9 +43,8 @@ def test_every_controller_that_is_deserted_has_a_successor(
     try:
         options = {"workers": 1, "policy": "wait-all", "journal": str(tmp_path / "run")}
         ask(tmp_path, 0, options)
-        until = time.monotonic() + AT_MOST
-        host.look(time.monotonic())
-        address = str(answer(tmp_path, 0))
+        ends = time.monotonic() + AT_MOST
+        address = answered(host, tmp_path)
         # The second of them has waited to be it, loaded: its end must tell as much as the first one's.
         for term in range(1, 4):
             with Link(address, found_key(host.environment)) as line:
@@ -45,7 +57,7 @@ def test_every_controller_that_is_deserted_has_a_successor(
                 hears(line, Close)
                 line.send(applied(0, term, term=term, epoch=new.epoch))
             while not any(f"in term {term + 1}." in line for line in said):
-                assert time.monotonic() < until, said
+                assert time.monotonic() < ends, said
                 host.look(time.monotonic())
     finally:
         host.end(at_once=True)
@@ -58,9 +70,8 @@ def test_where_a_controller_has_seen_its_run_out_nobody_waits_for_it(
     host = Host(tmp_path, print, {})
     try:
         ask(tmp_path, 0, {"workers": 1, "policy": "wait-all"})
-        until = time.monotonic() + AT_MOST
-        host.look(time.monotonic())
-        address = str(answer(tmp_path, 0))
+        ends = time.monotonic() + AT_MOST
+        address = answered(host, tmp_path)
         with Link(address, found_key(host.environment)) as line:
             line.send(hello(0, 1))
             hears(line, New)
@@ -68,11 +79,50 @@ def test_where_a_controller_has_seen_its_run_out_nobody_waits_for_it(
             line.send(bye(0))
             hears(line, Free)
         while not is_over(address):
-            assert time.monotonic() < until
+            assert time.monotonic() < ends
             host.look(time.monotonic())
         assert host.is_over
         with Link(address, found_key(host.environment)) as line, pytest.raises(TooLateError, match="is over"):
             Inbox(line, AT_MOST, time.monotonic).next()
         assert host.came_late(os.getpid())
+    finally:
+        host.end(at_once=True)
+
+
+def test_a_process_that_stands_by_and_is_stopped_does_not_keep_the_launcher_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standing_by: list[Child] = []
+    monkeypatch.setattr(hosting, "SETTLED", 0.0)
+    monkeypatch.setattr(hosting, "STANDBY_PATIENCE", 0.1)
+    monkeypatch.setattr(
+        hosting, "waiting", lambda around: standing_by.append(waiting(around)) or standing_by[-1]
+    )
+    said: list[str] = []
+    host = Host(tmp_path, said.append, {})
+
+    def is_said() -> bool:
+        host.look(time.monotonic())
+        return any("in term 2." in line for line in said)
+
+    try:
+        ask(tmp_path, 0, {"workers": 1, "policy": "wait-all"})
+        address = answered(host, tmp_path)
+        until(lambda: (host.look(time.monotonic()), standing_by)[1], "a process that stands by")
+        standing_by[0].send_signal(signal.SIGSTOP)
+        with Link(address, found_key(host.environment)) as line:
+            line.send(hello(0, 1))
+            hears(line, New)
+        until(is_said, "the second controller", AT_MOST)
+        assert standing_by[0].poll() == -signal.SIGKILL
+    finally:
+        host.end(at_once=True)
+
+
+def test_why_there_is_no_controller_is_told_to_whoever_has_asked(tmp_path: Path) -> None:
+    host = Host(tmp_path, print, {})
+    try:
+        ask(tmp_path, 0, {"workers": 1, "policy": "no-such"})
+        assert answered(host, tmp_path).startswith("!Unknown policy 'no-such'.")
     finally:
         host.end(at_once=True)

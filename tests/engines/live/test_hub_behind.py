@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hub_scripts import applied, arrived, bye, hello, hub
 
-from tailcut.engines.live.controller.change import NO_STATE, PATIENCE
+from tailcut.engines.live.controller.change import NO_STATE
 from tailcut.engines.live.controller.hub import Hub
+from tailcut.engines.live.controller.suspicion import PATIENCE
 from tailcut.engines.live.messages import Again, Hello, New, Refused
 from tailcut.rules import Backup
 

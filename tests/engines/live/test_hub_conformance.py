@@ -11,7 +11,7 @@ from hub_scripts import Fleet, applied, arrived, bye, exactly, hello
 from tailcut import events, names
 from tailcut.clusters.presets import PRESETS
 from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.messages import Close, Go, Limit
+from tailcut.engines.live.messages import Arrived, Close, Go, Limit
 from tailcut.engines.simulated import replay
 from tailcut.policy import Policy
 from tailcut.round import Rounds
@@ -75,6 +75,12 @@ class Books:
         self.hub = Hub(rounds, workers, records=self.records.append, settled=self.settled.append)
 
 
+def message_of(event: events.Arrived) -> Arrived:
+    """What the worker of an arrival says."""
+    more = {"share": event.share, "finite": event.finite, "samples": round(8 * event.share)}
+    return arrived(event.worker, event.version, event.run_time, **more)
+
+
 def script(log: Log, hub: Hub, workers: int) -> list[tuple[float, int, Any]]:
     """The events of a simulated run as messages to a hub; what it answers, with the time."""
     answers: list[tuple[float, int, Any]] = []
@@ -83,9 +89,9 @@ def script(log: Log, hub: Hub, workers: int) -> list[tuple[float, int, Any]]:
         match event:
             case events.Joined():
                 told = hub.handle(hello(event.worker, workers, node=event.node), event.now)
-            case events.Arrived():
-                more = {"share": event.share, "finite": event.finite, "samples": round(8 * event.share)}
-                told = hub.handle(arrived(event.worker, event.version, event.run_time, **more), event.now)
+            case events.Arrived() | events.Arrivals():
+                said = [message_of(one) for one in events.arrivals_of(event)]
+                told = [answer for message in said for answer in hub.handle(message, event.now)]
             case events.Applied(version=0):
                 # The last Hello has begun the run.
                 told = []

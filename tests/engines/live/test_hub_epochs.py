@@ -8,10 +8,14 @@ import msgspec
 import pytest
 from hub_scripts import ALIKE, applied, arrived, bye, hello, hub
 
-from tailcut.engines.live.controller.change import NO_STATE, PATIENCE
+from tailcut.engines.live.controller.change import NO_STATE
 from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.messages import Again, Close, Go, Hello, New, Over, Refused, State, Stop
-from tailcut.rules import Backup
+from tailcut.engines.live.controller.suspicion import PATIENCE
+from tailcut.engines.live.messages import SILENCE, Again, Close, Go, Hello, New, Over, Refused, State, Stop
+from tailcut.forecast import NoForecast
+from tailcut.policy import Policy
+from tailcut.round import Rounds
+from tailcut.rules import Backup, WaitAll
 from tailcut.types import RoundRecord
 
 
@@ -36,6 +40,29 @@ def test_who_dies_while_it_computes_is_not_waited_for() -> None:
     assert it.lost(2, 0.5) == [(0, new(2, 0, 0, 0, 1)), (1, new(2, 0, 0, 0, 1))]
     closed = all_arrive(it, 0, 1, epoch=2)
     assert (closed.epoch, closed.version, closed.accepted) == (2, 0, (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("said", "is_local"),
+    [
+        (("here", "here", "here"), True),
+        (("here", "here", "there"), False),
+        (("", "", ""), False),
+        (("here", "", ""), False),
+    ],
+)
+def test_an_epoch_is_local_if_all_its_members_say_the_same(said: tuple[str, ...], is_local: bool) -> None:
+    it = Hub(Rounds(Policy(NoForecast(), WaitAll())), 3)
+    answers = [it.handle(hello(worker, local=local), 0.0) for worker, local in enumerate(said)]
+    assert [message.is_local for _, message in answers[-1] if isinstance(message, New)] == [is_local] * 3
+
+
+def test_it_is_so_for_those_who_are_left() -> None:
+    it = Hub(Rounds(Policy(NoForecast(), WaitAll())), 3)
+    for worker, local in enumerate(("here", "here", "there")):
+        it.handle(hello(worker, local=local), 0.0)
+    it.think()
+    assert [message.is_local for _, message in it.lost(2, 0.5) if isinstance(message, New)] == [True, True]
 
 
 def test_who_waits_says_so_again_in_the_new_epoch() -> None:
@@ -79,7 +106,8 @@ def test_a_reduction_can_fail_without_a_death() -> None:
     all_arrive(it, 0, 1, 2)
     it.handle(state(0, 0), 1.1)
     it.handle(state(1, 0), 1.1)
-    assert it.handle(state(2, 0), 1.1)[0] == (0, new(2, 0, 0, 0, 1, 2))
+    ((who, message), *_) = it.handle(state(2, 0), 1.1)
+    assert (who, message.epoch, message.base) == (0, 2, 0)  # type: ignore[union-attr]
 
 
 def test_who_stays_in_a_reduction_is_expelled() -> None:
@@ -167,7 +195,8 @@ def test_who_says_hello_again_out_of_a_reduction_breaks_it() -> None:
     it.handle(hello(1, term=1, epoch=1), 1.1)
     assert it.wake_at == 1.1 + PATIENCE
     it.handle(state(0, 0), 1.2)
-    assert {m for _, m in it.handle(state(2, 0), 1.2)} == {new(2, 0, 0, 0, 1, 2)}
+    (begun,) = {message for _, message in it.handle(state(2, 0), 1.2)}
+    assert begun == msgspec.structs.replace(new(2, 0, 0, 0, 1, 2), silence=2 * SILENCE)
 
 
 def test_the_newest_version_is_not_given_up_while_somebody_may_have_it() -> None:
@@ -399,3 +428,38 @@ def test_nobody_who_is_asked_is_believed_to_be_where_nobody_can_be(version: int)
     assert it.handle(hello(0, 2, term=1, epoch=1, version=version), 1.1) == []
     it.tick(1.1 + PATIENCE)
     assert it.why == NO_STATE
+
+
+# Returning to a checkpoint.
+
+
+@pytest.mark.parametrize("min_workers", [1, 3])
+def test_a_joiner_alone_waits_for_a_controller_that_returns_to_a_checkpoint(min_workers: int) -> None:
+    it = hub(resumes=True, min_workers=min_workers)
+    it.lost(2, 0.5)
+    it.handle(comes_back(2, version=40), 0.6)
+    it.lost(0, 0.7)
+    assert it.lost(1, 0.8) == []
+    assert (it.over, it.deserted, it.why) == (True, True, None)
+    assert it.handle(comes_back(2, version=40), 0.9) == [], "nothing more is said before this controller ends"
+
+
+def test_a_last_version_that_is_lost_with_all_who_had_it_is_not_the_end() -> None:
+    it = hub(total=1, resumes=True)
+    all_arrive(it, 0, 1, 2)
+    for worker in range(3):
+        it.handle(applied(worker, 1), 1.1)
+    for worker in range(3):
+        it.lost(worker, 1.2)
+    assert (it.over, it.deserted) == (True, True)
+
+
+def test_a_last_version_with_which_a_worker_has_left_in_order_is_the_end() -> None:
+    it = hub(total=1, resumes=True)
+    all_arrive(it, 0, 1, 2)
+    for worker in range(3):
+        it.handle(applied(worker, 1), 1.1)
+    it.handle(bye(0, 1), 1.2)
+    for worker in range(3):
+        it.lost(worker, 1.3)
+    assert (it.over, it.deserted) == (True, False)

@@ -159,3 +159,41 @@ def test_nets_that_differ_after_the_same_updates_end_the_run() -> None:
     it.handle(applied(1, 1, numbers=b"other"), 2.0)
     assert it.why is not None
     assert it.why.startswith("The nets of workers 0 and 1 are no longer the same at version 1")
+
+
+# Loops over epochs.
+
+
+def loop(worker: int, updates: int = 40, epochs: int = 5) -> Meet:
+    return Meet(1, 1, worker, updates, epochs)
+
+
+def test_workers_whose_epochs_differ_end_the_run_before_it_has_begun() -> None:
+    it = hub(workers=2)
+    assert it.handle(loop(0), 1.0) == []
+    answers = it.handle(loop(1, updates=39), 1.0)
+    assert it.why is not None
+    assert "5 of 40 updates at worker 0, 5 of 39 updates at worker 1" in it.why
+    assert answers == [(0, Refused(1, 1, it.why)), (1, Refused(1, 1, it.why))]
+
+
+def test_a_worker_that_comes_to_a_run_with_other_epochs_is_refused_and_the_others_go_on() -> None:
+    it = hub(Backup(c=1), workers=2)
+    it.handle(loop(0, updates=3), 1.0)
+    it.handle(loop(1, updates=3), 1.0)
+    it.handle(arrived(0), 1.0)
+    it.handle(arrived(1), 1.0)
+    [(told, refused)] = it.handle(loop(1, updates=3, epochs=6), 2.0)
+    assert (told, it.why) == (SENDER, None)
+    assert isinstance(refused, Refused)
+    assert "6 of 3 updates at worker 1" in refused.why
+    assert it.handle(loop(0, updates=3), 3.0) == [], "the other is not blamed for that"
+
+
+def test_what_was_asked_before_may_be_asked_again_however_many_there_are() -> None:
+    it = hub(workers=2)
+    for every in range(1, 101):
+        assert it.handle(Meet(1, 1, 0, every), 1.0) == []
+    assert it.handle(Meet(1, 1, 1, 100), 1.0) == []
+    [(_, refused)] = it.handle(Meet(1, 1, 1, 101), 1.0)
+    assert isinstance(refused, Refused)

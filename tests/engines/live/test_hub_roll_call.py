@@ -69,6 +69,15 @@ def test_as_many_hellos_again_as_a_process_likes() -> None:
     assert it.ignored == 1
 
 
+def test_a_difference_within_long_descriptions_is_shown() -> None:
+    it = hub()
+    usual = "SGD(dampening=0, differentiable=False, foreach=None, lr=0.1, maximize=False, momentum=0.9, nesterov=False)"
+    it.handle(hello(0, alike=alike(optimiser=usual)), 0.0)
+    it.handle(hello(1, alike=alike(optimiser=usual.replace("0.1", "0.2"))), 0.0)
+    why = refusal(it.handle(hello(2, alike=alike(optimiser=usual)), 0.0), 0, 1, 2)
+    assert "the optimiser: '… lr=0.1, …' at workers 0 and 2, '… lr=0.2, …' at worker 1" in why
+
+
 @pytest.mark.parametrize(
     ("field", "other", "named"),
     [
@@ -93,6 +102,27 @@ def test_what_differs_is_told_to_all(field: str, other: str, named: str) -> None
     assert why.count(".") <= 8, "one sentence and its remedy"
     assert it.over
     assert it.why == why
+
+
+def test_workers_that_begin_with_other_numbers_copy_those_of_worker_0() -> None:
+    it = hub()
+    given = [{"numbers": "aa"}, {"numbers": "bb"}, {"numbers": "aa", "unsaved": "dd"}]
+    for worker, numbers in enumerate(given):
+        answers = it.handle(hello(worker, alike=alike(initial="broadcast", **numbers)), 0.0)
+    new = answers[0][1]
+    assert isinstance(new, New)
+    assert (new.base, new.holder, new.joiners) == (0, 0, (1, 2))
+
+
+def test_numbers_are_compared_where_that_is_asked_for() -> None:
+    it = hub(2)
+    it.handle(hello(0, 2, alike=alike(initial="compare", numbers="aa")), 0.0)
+    why = refusal(it.handle(hello(1, 2, alike=alike(initial="compare", numbers="bb")), 0.0), 0, 1)
+    assert "the numbers that the net begins with" in why
+    it = hub(2)
+    it.handle(hello(0, 2, alike=alike(initial="compare")), 0.0)
+    why = refusal(it.handle(hello(1, 2, alike=alike(initial="broadcast")), 0.0), 0, 1)
+    assert "the parameter initial=: 'compare' at worker 0, 'broadcast' at worker 1" in why
 
 
 def test_several_things_that_differ_are_one_sentence() -> None:

@@ -11,7 +11,7 @@ from hub_scripts import ALIKE, hello
 from tailcut.engines.live.controller.change import NO_STATE
 from tailcut.engines.live.controller.checks import MOST_MEETINGS
 from tailcut.engines.live.controller.hub import Hub
-from tailcut.engines.live.controller.roll_call import GRACE, LAST
+from tailcut.engines.live.controller.roll_call import GRACE, LAST, RESTART
 from tailcut.engines.live.messages import Applied, Arrived, Bye, Close, Free, Hello, Meet, New, Refused, State
 from tailcut.forecast import NoForecast
 from tailcut.policy import Policy
@@ -235,3 +235,52 @@ def test_a_successor_begins_with_no_fewer_than_min_workers() -> None:
     assert it.wake_at <= 6.0, "who is missing had its time"
     new = told(it.tick(6.0))
     assert (new.members, new.base, new.holder) == ((0, 1), 8, 1)
+
+
+# After all with a state were lost.
+
+
+@pytest.mark.parametrize("version", [0, 40])
+def test_newcomers_take_a_run_up_that_has_lost_its_state_from_the_newest_checkpoint(version: int) -> None:
+    it = successor(follows_loss=True, resumes=True)
+    it.handle(hello(0, version=version), 0.0)
+    it.handle(hello(1), 0.0)
+    new = told(it.handle(hello(2, version=version), 0.0))
+    joiners = (1,) if version else ()
+    assert (new.term, new.epoch, new.base, new.holder, new.joiners) == (2, 1, version, 0, joiners)
+    assert it.resumed_at == version
+
+
+def test_without_checkpoints_a_run_that_has_lost_its_state_fails() -> None:
+    it = successor(2, follows_loss=True)
+    it.handle(hello(0, 2), 0.0)
+    it.handle(hello(1, 2), 0.0)
+    assert (it.why, it.resumed_at) == (NO_STATE, None)
+
+
+def test_a_run_whose_workers_are_all_new_tells_where_it_continues() -> None:
+    it = successor(2)
+    it.handle(hello(0, 2, version=40), 0.0)
+    it.handle(hello(1, 2, version=40), 0.0)
+    assert it.resumed_at == 40
+
+
+def test_a_worker_with_a_state_counts_more_than_checkpoints() -> None:
+    it = successor(follows_loss=True, resumes=True)
+    it.handle(hello(0, version=40, chain=b"kept"), 0.0)
+    it.handle(hello(1, version=40, chain=b"kept"), 0.0)
+    new = told(it.handle(was_at(2, 47), 0.1))
+    assert (new.base, new.holder, new.joiners) == (47, 2, (0, 1))
+    assert it.resumed_at is None
+
+
+def test_a_worker_that_is_not_started_again_is_waited_for_only_a_while() -> None:
+    it = successor(follows_loss=True, resumes=True, min_workers=2)
+    it.handle(hello(0, version=40), 0.0)
+    assert it.wake_at is None, "one is too few"
+    it.handle(hello(2, version=40), 5.0)
+    assert it.wake_at == 5.0 + RESTART
+    assert told(it.tick(5.0 + RESTART)).members == (0, 2)
+    it = successor(follows_loss=False, resumes=True)
+    it.handle(hello(0), 0.0)
+    assert it.wake_at is None, "the run may just have begun"

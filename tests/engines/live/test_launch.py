@@ -14,6 +14,7 @@ import pytest
 
 from tailcut.engines.live.launch import launch
 from tailcut.errors import ParameterError
+from waiting import limit
 
 PLACE = "import os; print(os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])"
 
@@ -29,7 +30,7 @@ def test_every_line_is_told_and_something_is_done_meanwhile() -> None:
 def test_what_a_failing_process_says_is_told_too() -> None:
     lines: list[str] = []
     assert launch(["-c", "import sys; sys.exit('no net')"], 1, tell=lines.append) == 1
-    assert lines == ["no net"]
+    assert lines == ["no net", "tailcut: Worker 0 ended with exit code 1."]
 
 
 def test_they_print_for_themselves_otherwise(capfd: pytest.CaptureFixture[str]) -> None:
@@ -60,6 +61,87 @@ def test_who_says_that_it_came_too_late_has_not_failed_and_ends_nobody() -> None
     assert lines == ["saved"]
 
 
+FAILS = """
+import os, signal, sys, time
+from pathlib import Path
+rank, folder = int(os.environ["RANK"]), Path(sys.argv[1])
+print("begins")
+(folder / str(rank)).touch()
+while len(list(folder.iterdir())) < 3:
+    time.sleep(0.01)
+def mistake():
+    raise ValueError("my own mistake")
+if rank == 1 or sys.argv[2] == "all":
+    mistake()
+time.sleep(60)
+"""
+
+
+def failing(folder: Path, how: str, capfd: pytest.CaptureFixture[str], code: str = FAILS) -> list[str]:
+    """What three workers print to standard error of whom worker 1, or all, fail."""
+    assert launch(["-c", code, str(folder), how], 3, prefix=True) == 1
+    printed = capfd.readouterr()
+    assert sorted(printed.out.splitlines()) == [f"[rank {worker}] begins" for worker in range(3)]
+    return printed.err.splitlines()
+
+
+def test_the_traceback_of_a_failing_script_comes_last_but_one_and_its_worker_last(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    *traceback, error, last = failing(tmp_path, "one", capfd)
+    assert traceback[0] == "[rank 1] Traceback (most recent call last):"
+    assert error == "[rank 1] ValueError: my own mistake"
+    assert last == "tailcut: Worker 1 ended with exit code 1. The other workers were stopped."
+
+
+def test_an_error_of_all_workers_is_printed_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    lines = failing(tmp_path, "all", capfd)
+    assert sum("Traceback" in line for line in lines) == 1
+    assert lines[-2].endswith(" ValueError: my own mistake")
+    assert lines[-1].startswith(
+        f"tailcut: Worker {lines[-2].removeprefix('[rank ')[0]} ended with exit code 1"
+    )
+
+
+def test_others_are_stopped_while_a_worker_with_an_error_still_takes_its_time_to_end(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lingers = (
+        "import atexit; from tailcut.engines.live.worker.uncaught import mind_uncaught; mind_uncaught(); "
+        "gone = lambda: not any(os.path.exists(f'/proc/{process}') for process in others()); "
+        "others = lambda: [each.read_text() for each in folder.iterdir() if each.name != '1']; "
+        "atexit.register(lambda: [time.sleep(0.01) for _ in iter(gone, True)]);"
+    )
+    code = FAILS.replace(".touch()", ".write_text(str(os.getpid()))").replace(
+        "def mis", f"{lingers}\ndef mis"
+    )
+    # Without a word of the worker the launcher would wait for its end, and the worker for that of the others.
+    *_, error, last = failing(tmp_path, "one", capfd, code)
+    assert error == "[rank 1] ValueError: my own mistake"
+    assert last == "tailcut: Worker 1 ended with exit code 1. The other workers were stopped."
+
+
+def test_a_crash_is_told_with_its_signal(capfd: pytest.CaptureFixture[str]) -> None:
+    crashes = "import os, time; os.environ['RANK'] == '1' and os.abort(); time.sleep(60)"
+    assert launch(["-c", crashes], 2, prefix=True) == -signal.SIGABRT
+    assert capfd.readouterr().err.splitlines()[-1] == (
+        "tailcut: Worker 1 was ended by SIGABRT (exit code -6). The other workers were stopped."
+    )
+
+
+LATE = (
+    "import os, time; from tailcut.engines.live.worker.uncaught import mind_uncaught; mind_uncaught()\n"
+    "from tailcut.engines.live.worker.inbox import too_late\n"
+    "if os.environ['RANK'] == '1': raise too_late('The run is over, before this worker could join.')\n"
+    "time.sleep(0.5)"
+)
+
+
+def test_who_comes_after_the_end_says_so_in_one_sentence(capfd: pytest.CaptureFixture[str]) -> None:
+    assert launch(["-c", LATE], 2, prefix=True) == 0
+    assert capfd.readouterr().err == "[rank 1] tailcut: The run is over, before this worker could join.\n"
+
+
 def test_nobody_is_no_run() -> None:
     with pytest.raises(ParameterError, match="at least 1 worker"):
         launch(["-c", ""], 0)
@@ -78,7 +160,7 @@ def test_a_launcher_that_is_asked_to_end_ends_its_workers_first() -> None:
         assert launcher.stdout is not None
         workers = [int(launcher.stdout.readline()) for _ in range(2)]
         launcher.send_signal(signal.SIGTERM)
-        assert launcher.wait(timeout=20) == 128 + signal.SIGTERM
+        assert launcher.wait(timeout=limit(60)) == 128 + signal.SIGTERM
     for worker in workers:
         with pytest.raises(ProcessLookupError):
             os.kill(worker, 0)
@@ -150,7 +232,7 @@ def test_a_launcher_that_is_asked_twice_ends_its_workers_all_the_same(again: sig
         launcher.send_signal(signal.SIGTERM)
         assert [int(launcher.stdout.readline()) for _ in range(2)]
         launcher.send_signal(again)
-        assert launcher.wait(timeout=20) != 0
+        assert launcher.wait(timeout=limit(60)) != 0
         alive = [worker for worker in workers if Path(f"/proc/{worker}").exists()]
         for worker in alive:
             os.kill(worker, signal.SIGKILL)

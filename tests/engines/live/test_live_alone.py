@@ -32,7 +32,7 @@ def test_hooks_of_a_step_are_called_before_and_after_it() -> None:
     def note(word: str) -> Any:
         return lambda optimiser, args, kwargs: seen.append((word, opt.version))
 
-    with tailcut.Optimizer(inner, net, policy="wait-all", total=2, max_wait=20.0) as opt:
+    with tailcut.Optimizer(inner, net, policy="wait-all", total=2, max_wait=100.0) as opt:
         opt.register_step_pre_hook(note("before"))
         opt.register_step_post_hook(note("after"))
         inner.register_step_post_hook(note("inner"))
@@ -51,7 +51,7 @@ def test_a_batch_whose_gradient_is_not_finite_is_passed_over_and_not_taken_again
     batches = [torch.full((4, 2), number) for number in (1.0, torch.nan, 2.0, torch.inf, 3.0)]
     seen: list[tuple[float, bool, bool]] = []
     inner = torch.optim.SGD(net.parameters(), lr=0.1)
-    opt = tailcut.Optimizer(inner, net, policy="wait-all", total=3, max_wait=20.0)
+    opt = tailcut.Optimizer(inner, net, policy="wait-all", total=3, max_wait=100.0)
     for batch in opt.rounds(batches, retake=True):
         opt.zero_grad()
         net(batch).sum().backward()

@@ -17,11 +17,11 @@ from tailcut.engines.live.launch import launch
 WORKERS, NEVER, DIES_AT = 2, 10_000, 21
 
 
-def run(out: Path, dies_at: int, *more: str) -> tuple[int, list[str]]:
+def run(out: Path, dies_at: int, *more: str, restarts: int = 0) -> tuple[int, list[str]]:
     out.mkdir(exist_ok=True)
     lines: list[str] = []
     script = [str(SCRIPTS / "resumes.py"), str(out), str(dies_at), *more]
-    return launch(script, WORKERS, tell=lines.append), lines
+    return launch(script, WORKERS, restarts=restarts, tell=lines.append), lines
 
 
 def told(out: Path) -> list[dict[str, Any]]:
@@ -56,6 +56,20 @@ def test_killed_and_started_again_it_ends_with_the_same_numbers(undisturbed: Pat
     for one, other in zip(told(tmp_path / "killed"), told(undisturbed), strict=True):
         assert (one["version"], one["position"]) == (TOTAL, TOTAL)
         assert one["numbers"] == other["numbers"]
+
+
+def test_with_restarts_a_run_whose_workers_are_all_killed_returns_to_its_newest_checkpoint(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    code, lines = run(tmp_path / "killed", DIES_AT, restarts=1)
+    assert code == 0, lines
+    assert any("The run returns to the newest checkpoint." in line for line in lines)
+    [begun] = [line for line in lines if "The run continues from the checkpoint of version" in line]
+    versions = [each["first"] for each in told(tmp_path / "killed")]
+    assert versions == [int(begun.rstrip(".").split()[-1])] * WORKERS
+    assert versions[0] in range(EVERY, DIES_AT, EVERY)
+    for one, other in zip(told(tmp_path / "killed"), told(undisturbed), strict=True):
+        assert (one["version"], one["position"], one["numbers"]) == (TOTAL, TOTAL, other["numbers"])
 
 
 def test_who_cannot_see_the_checkpoints_copies_in_the_middle_of_a_schedule(

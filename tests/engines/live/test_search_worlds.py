@@ -68,6 +68,15 @@ SOUND = {
     "a line that breaks, and another controller at the end": Bounds(
         workers=2, total=1, troubles=may(cuts=1, restarts=1), to_the_end=True
     ),
+    "the last holder of the state dies, and a checkpoint is there": Bounds(
+        workers=2, total=1, epochs=6, troubles=may(deaths=2, returns=2), checkpoints=True
+    ),
+    "the only worker dies twice, and checkpoints are there": Bounds(
+        workers=1, total=3, epochs=6, troubles=may(deaths=2, returns=2), checkpoints=True
+    ),
+    "who alone was in the last epoch dies; the other, cut off before, is behind a checkpoint": Bounds(
+        workers=2, troubles=may(cuts=1, deaths=1), checkpoints=True
+    ),
     "a death at the end": Bounds(workers=3, total=1, troubles=may(deaths=1), policy=FASTEST, to_the_end=True),
 }
 FOUND_AS = {
@@ -76,6 +85,7 @@ FOUND_AS = {
     Bug.IN_PLACE: {"spoilt"},
     Bug.EARLY_CHECKPOINT: {"lost"},
     Bug.STALE_HOLDER: {"fork"},
+    Bug.BEHIND_CHECKPOINT: {"lost"},
     Bug.SHORTEST_LOG: {"redone", "lost"},
 }
 
@@ -144,10 +154,11 @@ def test_a_controller_that_does_not_wait_for_who_is_slow_forgets_what_it_has() -
 def test_a_bug_is_found(bug: Bug) -> None:
     death = Bounds(workers=3, total=1, troubles=may(deaths=1))
     frozen = Bounds(workers=3, troubles=may(stalls=1, silences=1), policy=BACKUP)
-    is_about_a_joiner = bug is Bug.STALE_HOLDER
-    [violation] = search(frozen if is_about_a_joiner else death, bug).violations
+    cut = Bounds(workers=2, troubles=may(cuts=1, deaths=1), checkpoints=True)
+    bounds = {Bug.STALE_HOLDER: frozen, Bug.BEHIND_CHECKPOINT: cut}.get(bug, death)
+    [violation] = search(bounds, bug).violations
     assert violation.rule in FOUND_AS[bug]
-    trouble = "who are well but silent" if is_about_a_joiner else "is killed"
+    trouble = "who are well but silent" if bug is Bug.STALE_HOLDER else "is killed"
     assert any(trouble in step for step in violation.way)
 
 

@@ -32,8 +32,9 @@ from tailcut.engines.live.keys import (
 from tailcut.engines.live.messages import Close, Copy, Free, New, Pull, Refused
 from tailcut.engines.live.wire import encode
 from tailcut.engines.live.worker.link import Link
+from waiting import limit
 
-AT_MOST = 10_000
+AT_MOST = round(limit(60_000))
 """Milliseconds that a test waits before it fails."""
 SHORTLY = 150
 """Milliseconds in which nothing must happen; what would happen takes one or two."""
@@ -166,7 +167,7 @@ def test_updates_of_every_size_come_through_the_seal() -> None:
     """The largest that fits without encryption must fit with it."""
     key, length = Key.new(), MOST_HEAD
     flat = torch.arange(float(length))
-    update = Update(1, 1, 0, (0, 1), 1.0, 2, link(START, 1, 0, (0, 1)), flat)
+    update = Update(1, 1, 0, (0, 1), 1.0, 2, link(START, 1, 1, 0, (0, 1)), flat)
     log = UpdateLog()
     log.append(update)
     wanted = Wanted(range(1), START, 1, 1)
@@ -232,6 +233,8 @@ def test_the_controller_s_process_takes_its_key_from_the_environment(tmp_path: P
             assert stranger.next(0.0) is None
         assert process.wait(AT_MOST / 1000) == 0
     path.chmod(0o644)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=limit(100), check=False
+    )
     assert done.returncode == 2
     assert "has mode 0644: others may have read it" in done.stderr

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tailcut import standby
 from tailcut.engines.live.supervise import LONGEST, PAUSE, STEADY, Backoff, Restarts
 from tailcut.engines.live.worker.controller_process import ControllerProcess, waiting
+from waiting import limit
 
 
 @given(st.lists(st.floats(0.0, 2 * STEADY), min_size=1, max_size=12))
@@ -86,6 +87,21 @@ def test_where_nobody_is_left_there_is_nothing_to_come_back_to() -> None:
     assert started == []
 
 
+def test_where_all_were_killed_they_are_started_again_if_they_can_resume() -> None:
+    restarts, running, started = watched(-signal.SIGKILL, -signal.SIGKILL, most=1)
+    processes = cast("list[subprocess.Popen[bytes]]", running)
+    assert (restarts.pending(processes, resumes=False), restarts.pending(processes, resumes=True)) == (
+        [],
+        [0, 1],
+    )
+    restarts.look(processes, 0.0, resumes=True)
+    restarts.look(processes, PAUSE, resumes=True)
+    assert started == [0, 1]
+    for each in running:
+        each.code = -signal.SIGKILL
+    assert restarts.pending(processes, resumes=True) == [], "they have no restarts left"
+
+
 def test_once_somebody_has_come_to_the_end_nobody_is_started_again() -> None:
     restarts, running, started = watched(None, 0, -signal.SIGKILL, most=2)
     look(restarts, running, 0.0)
@@ -126,6 +142,7 @@ def test_one_that_stands_by_becomes_the_controller_with_the_usual_priority() -> 
     own = os.getpriority(os.PRIO_PROCESS, 0)
     try:
         controller = ControllerProcess({"workers": 1, "policy": "wait-all", "term": 2}, standby=waits)
+        assert controller.wait_until_listening(limit(60.0))
         assert controller.address.startswith("tcp://127.0.0.1:")
         assert waits.poll() is None
         assert os.getpriority(os.PRIO_PROCESS, waits.pid) == own

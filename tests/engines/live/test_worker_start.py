@@ -15,7 +15,14 @@ import tailcut
 from tailcut.engines.live.worker import start, store
 from tailcut.engines.live.worker.alike import alike, described
 from tailcut.engines.live.worker.batches import Micro, sizes_of
-from tailcut.engines.live.worker.checks import check_net, check_samples, check_settings
+from tailcut.engines.live.worker.checks import (
+    check_net,
+    check_samples,
+    check_settings,
+    check_unwrapped,
+    mostly_frozen,
+)
+from tailcut.engines.live.worker.controller_process import ControllerProcess
 from tailcut.engines.live.worker.inbox import Inbox, RunError
 from tailcut.engines.live.worker.link import Link
 from tailcut.errors import InputError, ParameterError
@@ -32,6 +39,7 @@ from tailcut.errors import InputError, ParameterError
         ({"max_wait": 0.0}, "max_wait must be over 0 seconds, but got 0.0"),
         ({"min_workers": 0}, "min_workers must be at least 1, but got 0"),
         ({"clip_norm": -1.0}, "clip_norm must be over 0, but got -1.0"),
+        ({"initial": "copy"}, "initial must be 'broadcast' or 'compare', but got 'copy'"),
     ],
 )
 def test_settings_that_cannot_be(changes: dict[str, Any], sentence: str) -> None:
@@ -42,6 +50,7 @@ def test_settings_that_cannot_be(changes: dict[str, Any], sentence: str) -> None
         "max_wait": 300.0,
         "clip_norm": None,
         "min_workers": 1,
+        "initial": "broadcast",
     }
     check_settings(**cast(dict[str, Any], usual))
     with pytest.raises(ParameterError, match=sentence):
@@ -65,6 +74,59 @@ def test_nets_and_optimisers_that_do_not_go_together() -> None:
     frozen = nn.Linear(1, 1).requires_grad_(False)
     with pytest.raises(ParameterError, match="no trainable parameter"):
         tailcut.Optimizer(torch.optim.SGD(frozen.parameters(), lr=0.1), frozen)
+
+
+def wrapped(net: nn.Module, is_run: bool = True) -> nn.Module:
+    """A DistributedDataParallel as it is after a pass; no other workers are needed for that."""
+    made = nn.parallel.DistributedDataParallel.__new__(nn.parallel.DistributedDataParallel)
+    nn.Module.__init__(made)
+    made.module, made._lazy_init_ran = net, is_run
+    return made
+
+
+def test_a_part_that_something_else_has_wrapped_is_refused() -> None:
+    """A container of two nets, each wrapped by itself: no pass goes through the container."""
+    both = nn.ModuleDict({"generator": nn.Linear(2, 1), "critic": nn.Linear(1, 1)})
+    other = wrapped(nn.Linear(2, 1))
+    failed = nn.parallel.DistributedDataParallel.__new__(nn.parallel.DistributedDataParallel)
+    unused = wrapped(both["generator"], is_run=False)
+    check_unwrapped(both)
+    kept = [wrapped(both["critic"])]
+    with pytest.raises(
+        ParameterError, match="A part of the net, Linear, runs within DistributedDataParallel"
+    ):
+        check_unwrapped(both)
+    del kept[:]
+    check_unwrapped(both)
+    assert all(isinstance(each, nn.Module) for each in (other, failed, unused))
+
+
+def test_an_optimizer_that_shares_its_state_out_is_refused() -> None:
+    class Sharing(torch.optim.SGD):
+        pass
+
+    Sharing.__module__ = "torch.distributed.optim.zero_redundancy_optimizer"
+    net = nn.Linear(2, 1)
+    with pytest.raises(ParameterError, match="Sharing shares its state out among the workers"):
+        check_net(net, Sharing(net.parameters(), lr=0.1))
+
+
+def test_parameter_groups_cannot_be_added_to_an_optimizer_that_is_wrapped() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    wrapped = object.__new__(tailcut.Optimizer)
+    wrapped.inner = torch.optim.SGD(net[1].parameters(), lr=0.1)
+    with pytest.raises(ParameterError, match=r"before it is wrapped, and freeze .* requires_grad_\(False\)"):
+        wrapped.add_param_group({"params": [*net[0].parameters()]})
+
+
+def test_an_optimizer_of_mostly_frozen_parameters_is_told_of() -> None:
+    body, head = nn.Linear(4000, 4000, bias=False, device="meta"), nn.Linear(4000, 10, bias=False)
+    assert mostly_frozen(torch.optim.SGD([body.weight, head.weight], lr=0.1)) is None
+    body.requires_grad_(False)
+    said = mostly_frozen(torch.optim.SGD([body.weight, head.weight], lr=0.1))
+    assert said is not None
+    assert said.startswith("16000000 of the 16040000 numbers in the optimizer are frozen")
+    assert mostly_frozen(torch.optim.SGD(head.parameters(), lr=0.1)) is None
 
 
 def test_a_closure_is_refused() -> None:
@@ -112,10 +174,33 @@ def test_what_an_optimiser_carries_along_is_compared() -> None:
 def test_where_a_schedule_has_come_to_by_a_checkpoint_is_not_compared() -> None:
     net = nn.Linear(2, 1)
     plain, loaded = (torch.optim.SGD(net.parameters(), lr=0.1) for _ in range(2))
-    given = described(loaded)
+    given = described(loaded, net)
     loaded.param_groups[0]["lr"] = 0.05
     assert alike(net, plain, "").optimiser == alike(net, loaded, "", given).optimiser
     assert alike(net, plain, "").optimiser != alike(net, loaded, "").optimiser
+
+
+def test_which_parameters_each_group_has_is_compared() -> None:
+    """Copies of the optimizer's state go by the order of its parameters."""
+    net = nn.Linear(2, 1)
+    first, last = [[net.weight], [net.bias]]
+    groups = ([{"params": first}, {"params": last}], [{"params": last}, {"params": first}], [*first, *last])
+    told = [alike(net, torch.optim.SGD(each, lr=0.1), "").optimiser for each in groups]
+    assert len(set(told)) == 3
+    assert "params=<1 from weight to weight, " in told[0]
+
+
+def test_extra_state_of_a_module_is_no_parameter() -> None:
+    class Counting(nn.Linear):
+        def get_extra_state(self) -> dict[str, int]:
+            return {"calls": 3}
+
+        def set_extra_state(self, state: dict[str, int]) -> None:
+            del state
+
+    net, plain = Counting(2, 1), nn.Linear(2, 1)
+    found, known = (alike(each, torch.optim.SGD(each.parameters(), lr=0.1), "") for each in (net, plain))
+    assert found.parameters == known.parameters
 
 
 def test_what_differs_shows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,3 +325,18 @@ def test_workers_that_torchrun_starts_again_do_not_meet_those_before_them(
     assert store._of_this_life(kept).add("claims", 1) == 1
     monkeypatch.setenv(store.LIVES, "1")
     assert store._of_this_life(kept).add("claims", 1) == 1
+
+
+def test_a_controller_whose_process_is_stopped_is_given_up_in_a_sentence() -> None:
+    killed: list[bool] = []
+
+    class Stopped:
+        def wait_until_listening(self, patience: float) -> bool:
+            return patience < 0
+
+        def kill(self) -> None:
+            killed.append(True)
+
+    with pytest.raises(InputError, match=r"The controller's process has not begun within 120 s\."):
+        start._listening(cast(ControllerProcess, Stopped()))
+    assert killed == [True]

@@ -39,10 +39,10 @@ def seconds(found: PolicyState | None) -> float:
     return float(found.belief[0].seconds[0])
 
 
-def filled(folder: Path) -> Path:
+def filled(folder: Path, name: str = "") -> Path:
     """A folder in which states were kept three times; the file of the newest."""
     for each in (1.0, 2.0, 3.0):
-        keep_learnt(folder / LEARNT, state(each))
+        keep_learnt(folder / LEARNT, state(each), name)
     return folder / LEARNT
 
 
@@ -123,8 +123,13 @@ def test_where_neither_is_whole_the_policy_begins_anew(tmp_path: Path) -> None:
 
 def test_what_another_policy_has_learnt_is_not_taken_over(tmp_path: Path) -> None:
     said: list[str] = []
-    assert kept_learnt(filled(tmp_path), stopping(), said.append) is None
-    assert [("no state of this policy" in each) for each in said] == [True, True, False]
+    file = filled(tmp_path, "empirical")
+    assert kept_learnt(file, stopping(), said.append, "stopping") is None
+    [sentence] = said
+    assert f"{file} was saved by policy 'empirical', and this run has 'stopping'" in sentence
+    assert "the training itself continues" in sentence
+    assert "damaged" not in sentence
+    assert seconds(kept_learnt(file, POLICY, pytest.fail, "empirical")) == 3.0
 
 
 # -- the controller's side ------------------------------------------------------------------------------------------

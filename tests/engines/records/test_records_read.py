@@ -136,6 +136,14 @@ def test_wherever_it_was_cut_off_what_came_before_is_read(folder: Path, tmp_path
         (lambda _: b'{"kind": "rund"}', "'rund'"),
         (lambda line: line.replace(b'"workers": [0, 1, 2]', b'"workers": [0, 1]'), "not all of 2 workers"),
         (lambda line: line.replace(b'"workers": [0, 1, 2]', b'"workers": [0, 2, 1]'), "do not increase"),
+        (
+            lambda line: line.replace(b'"workers": [0, 1, 2]', b'"workers": [0, 1, 999999999]'),
+            "worker 999999999 is none of the run's 3 workers",
+        ),
+        (
+            lambda _: b'{"kind": "settled", "version": 0, "worker": 3, "fate": "late", "seconds": 1.0}',
+            "worker 3 is none of the run's 3 workers",
+        ),
         (lambda line: line.replace(b'"elapsed": ', b'"elapsed": -'), "it lasted -"),
         (lambda line: line.replace(b'"fates": ["used"', b'"fates": ["eaten"'), "EATEN"),
         (lambda line: line.replace(b'"version": 0', b'"version": 3'), "comes after round 3"),

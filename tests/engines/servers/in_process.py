@@ -18,7 +18,7 @@ from tailcut.engines.servers.reckoning import Reckoning
 from tailcut.engines.servers.shard import Shard
 from tailcut.engines.servers.slices import Slices, mask_of
 from tailcut.engines.simulated import updates
-from tailcut.events import Applied, Arrived, Event, Settle
+from tailcut.events import Applied, Arrived, Event, Settle, arrivals_of
 from tailcut.learning.recipe import Recipe
 from tailcut.learning.tasks.base import Task
 from tailcut.policy import Policy
@@ -89,8 +89,8 @@ class InProcess:
             match event:
                 case Applied(version=version) if version > 0:
                     event = Applied(event.now, version, self.measured[version - 1])
-                case Arrived():
-                    self._compute(event)
+            for arrival in arrivals_of(event):
+                self._compute(arrival)
             self._do([*self.course.handle(event), *self.course.think()])
 
     def _compute(self, event: Arrived) -> None:

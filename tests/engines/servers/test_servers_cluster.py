@@ -18,7 +18,7 @@ from tailcut.errors import InputError, MissingExtraError, ParameterError
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tailcut\[ray\]'"), cluster(None, 2):
+    with pytest.raises(MissingExtraError, match=r'pip install "tailcut\[ray\]"'), cluster(None, 2):
         pass
 
 

@@ -19,6 +19,7 @@ from tailcut.engines.servers.shards import Manifest
 from tailcut.events import Applied, Joined
 from tailcut.noise import Noise
 from tailcut.round import Rounds
+from waiting import limit
 
 TASK = names.task("logistic")
 REACHED = replace(TASK.target, figure="loss", at="most", value=1e9)
@@ -116,7 +117,7 @@ def test_a_checkpoint_that_nobody_can_be_told_of_is_not_waited_for(tmp_path: Any
     async def go() -> None:
         work = asyncio.get_running_loop().create_task(keeping.work())
         keeping.offer(manifest(4), Noise(), {}, names.entrant("wait-all").policy.start, is_last=False)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(limit(60)):
             await keeping.finish()
         work.cancel()
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.engines.servers.listening import is_loopback, listening
 
 from tailcut import names
 from tailcut.engines.live.checkpoints.trees import CheckpointError
@@ -38,8 +41,6 @@ from tailcut.learning.recipe import Recipe
 from tailcut.testing.servers import Strike, Strikes
 from tailcut.testing.servers_replay import replayed
 from tailcut.types import Fate, RoundRecord
-
-pytestmark = pytest.mark.timeout(90)
 
 BATCH, SEED, WORKERS, UPDATES = 8, 3, 3, 16
 TASK = partial(names.task, "logistic")
@@ -137,6 +138,16 @@ def test_whoever_dies_the_parameters_are_those_of_the_accepted_sets(ray: Any, tm
         assert all(len(digests) == 1 for digests in by_version.values()), "an update made twice is the same"
 
 
+def test_a_local_run_listens_on_the_loopback_address_alone(ray: Any) -> None:
+    """The driver, Ray's own processes, workers and shards."""
+    seen: list[dict[str, set[str]]] = []
+    train(ray, plan(updates=2), meanwhile=lambda driver: seen.append(listening(os.getpid())))
+    for kind in ("gcs_server", "raylet", "ray::WorkerActo", "ray::ShardActor"):
+        assert any(kind in command for command in seen[-1]), seen[-1]
+    for command, addresses in seen[-1].items():
+        assert all(map(is_loopback, addresses)), (command, addresses)
+
+
 def test_late_work_is_dropped_and_a_target_ends_the_run(ray: Any) -> None:
     """With a limit to the norm of the mean gradient, which the shards find out together."""
     task, clipped = TASK(), replace(RECIPE, clip=0.05)
@@ -144,7 +155,10 @@ def test_late_work_is_dropped_and_a_target_ends_the_run(ray: Any) -> None:
     dropping = plan("backup:b=1", setting=slowly(0.03, 8), late_finish=False, workers=2)
     found = train(ray, replace(dropping, recipe=clipped, target=target, every=2, updates=5000))
     assert found.version < 5000
-    assert all(record.count == 1 for record in found.rounds)
+    for record in found.rounds:
+        assert record.count == 1 or np.ptp(record.arrivals) == 0, (
+            "on a busy machine both may come at one instant"
+        )
     check(found)
     check_parameters(found, found.rounds, workers=2, recipe=clipped)
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
@@ -269,8 +283,13 @@ def test_stale_gradients_are_used_and_no_mini_batch_twice(
         begun_at[job.worker, job.version] = job
 
     def jobs_of(record: RoundRecord) -> list[Job]:
-        (place,) = np.flatnonzero(record.accepted).tolist()
-        return [begun_at[int(record.roster.workers[place]), record.version - int(record.staleness[0])]]
+        """Return one job in most rounds, and those that the driver took in at one instant in others."""
+        workers = record.roster.workers[record.accepted > 0].tolist()
+        for stale in permutations(record.staleness.tolist()):
+            jobs = [(w, record.version - late) for w, late in zip(workers, stale, strict=True)]
+            if begun_at.keys() >= set(jobs):
+                return [begun_at[job] for job in jobs]
+        raise AssertionError(f"no worker began on what {record} used")
 
     first = plan("async", updates=40, setting=slowly(0.05), workers=2, servers=1)
     first = replace(first, checkpoints=tmp_path / "kept", keep_every=10)

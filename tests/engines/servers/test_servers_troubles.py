@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from tailcut.engines.records.read import read_run
-
-pytestmark = pytest.mark.timeout(90)
+from waiting import limit
 
 OTHER_VERSION = "import ray; ray.__version__ = '1.0.0'; "
 MAIN = "from tailcut.cli import main; main()"
 HEARS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
 """A shell that starts tests in the background makes them deaf to interrupts."""
+HERE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Makes Ray keep a loopback address: the cluster of these tests listens on no other."""
 FULL = """
 from functools import partial
 import torch
@@ -54,7 +55,7 @@ def tried(code: str, *arguments: str, **environment: str) -> subprocess.Complete
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=80,
+        timeout=limit(150),
         check=False,
     )
 
@@ -72,11 +73,23 @@ def test_who_does_not_fit_the_cluster_is_told(
 ) -> None:
     address = ray.get_runtime_context().gcs_address
     command = ("train", "--engine", "ray", "--address", address, "--task", "logistic", "--updates", "2")
-    ended = tried(before + MAIN, *command, "--workers", "1", **environment)
+    ended = tried(before + MAIN, *command, "--workers", "1", **HERE, **environment)
     assert ended.returncode == 1
     (line,) = [line for line in ended.stderr.splitlines() if line.startswith("tailcut: ")]
     assert words in line
     assert "Traceback" not in ended.stderr
+
+
+def test_the_private_cluster_of_another_run_is_refused_before_ray_retries(ray: Any) -> None:
+    """Ray would look for it on another address of this machine, for minutes."""
+    address = ray.get_runtime_context().gcs_address
+    ended = tried(
+        "import sys; from tailcut.engines.servers.cluster import cluster\n"
+        "try:\n with cluster(sys.argv[1], 1): pass\nexcept ValueError as error: print(error)",
+        address,
+    )
+    port = address.rpartition(":")[2]
+    assert f":{port} (Connection refused). Give the address" in ended.stdout, ended.stderr
 
 
 def test_a_full_store_is_told() -> None:
@@ -108,12 +121,14 @@ def test_ctrl_c_ends_the_run_with_one_sentence_and_what_was_made_is_kept(ray: An
         "--journal",
         str(tmp_path / "run"),
     ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+    with subprocess.Popen(
+        command, env=os.environ | HERE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
         try:
             assert running.stderr is not None
             before = [running.stderr.readline() for _ in range(3)]
             os.killpg(running.pid, signal.SIGINT)
-            _, after = running.communicate(timeout=60)
+            _, after = running.communicate(timeout=limit(100))
         finally:
             if running.poll() is None:
                 running.kill()
@@ -127,7 +142,7 @@ def test_ctrl_c_ends_the_run_with_one_sentence_and_what_was_made_is_kept(ray: An
     assert ending.version >= 60
     newest = max((tmp_path / "kept").glob("v*.safetensors")).stem
     assert int(newest[1:]) == ending.version, "it can go on from where it was broken off"
-    until = time.monotonic() + 20
+    until = time.monotonic() + limit(60)
     while ray.available_resources()["CPU"] < ray.cluster_resources()["CPU"]:
         assert time.monotonic() < until, "its workers and servers are still there"
         time.sleep(0.1)

@@ -77,8 +77,8 @@ def test_plain_sgd_arrives() -> None:
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(MissingExtraError, match=r"needs scikit-learn.*pip install 'tailcut\[train\]'"):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(MissingExtraError, match=r'needs scikit-learn.*pip install "tailcut\[train\]"'):
         digits()
 
 

@@ -310,5 +310,5 @@ def test_images_of_another_size_are_refused_before_they_are_unpacked(tmp_path: P
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path / "j.npz", **jpegs())
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(MissingExtraError, match=r"needs Pillow.*pip install 'tailcut\[images\]'"):
+    with pytest.raises(MissingExtraError, match=r'needs Pillow.*pip install "tailcut\[images\]"'):
         read_jpeg(path, 32)

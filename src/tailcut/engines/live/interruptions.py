@@ -10,6 +10,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TypeAlias, final
 
+IGNORING = ("/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+"""Start of the command of a process that ignores Ctrl-C from its first instruction on.
+
+A terminal sends Ctrl-C to every process of a job. The process that started the others ends them; without this each of
+them would also print a traceback, and no handler of its own could be early enough to prevent that.
+"""
+
 Handler: TypeAlias = Callable[[int, FrameType | None], object]
 
 
@@ -63,6 +70,19 @@ class Interruptions:
                 handler(number, frame)
 
         return handle
+
+
+@contextmanager
+def ignored() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C where their command cannot be chosen; this process ignores it meanwhile."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _leave(number: int, _: FrameType | None) -> None:

@@ -21,6 +21,7 @@ from typing import final
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
+from tailcut.bounded_files import open_file
 from tailcut.errors import InputError
 
 NAME, FILE_NAME = "TAILCUT_KEY", "TAILCUT_KEY_FILE"
@@ -164,26 +165,21 @@ def read_key(path: Path) -> Key:
         InputError: it cannot be read, others may read it, or it holds no key.
     """
     try:
-        # Looked at after it was opened, so that nobody can put another in its place; and a pipe keeps nobody waiting.
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open_file(path) as file:
+            # Looked at after the file was opened, so that no other file can take its place in between.
+            why = _unfit(os.fstat(file.fileno()))
+            if why is not None:
+                raise InputError(f"The key file {path} {why}.")
+            text = file.read(4 * LETTERS).decode("ascii", errors="replace")
     except OSError as problem:
         raise InputError(
             f"The key file {path} cannot be read ({problem.strerror}). Set {FILE_NAME} to a file with the run's key."
         ) from None
-    try:
-        why = _unfit(os.fstat(file))
-        if why is not None:
-            raise InputError(f"The key file {path} {why}.")
-        text = os.read(file, 4 * LETTERS).decode("ascii", errors="replace")
-    finally:
-        os.close(file)
     return Key.of(text, str(path))
 
 
 def _unfit(facts: os.stat_result) -> str | None:
     """Why a file cannot hold a key; None if it can."""
-    if not stat.S_ISREG(facts.st_mode):
-        return "is no plain file. Name one that holds the key"
     if facts.st_uid != os.geteuid():
         return (
             f"belongs to user {facts.st_uid}, not to user {os.geteuid()}, who wants it. Give each user a copy"

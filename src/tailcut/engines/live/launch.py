@@ -8,20 +8,26 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
+from typing import final
 
+from tailcut.engines.live.descriptors import raise_limit
 from tailcut.engines.live.hosting import Host
-from tailcut.engines.live.interruptions import Interruptions
+from tailcut.engines.live.interruptions import IGNORING, Interruptions
+from tailcut.engines.live.output import verdict
+from tailcut.engines.live.relay import Relay
+from tailcut.engines.live.scratch import scratch_folder
 from tailcut.engines.live.supervise import Restarts, was_killed
 from tailcut.errors import ParameterError
 from tailcut.types import Seconds
 
 PATIENCE: Seconds = 5.0
 """For processes that were asked to end, before they are made to."""
+AFTER_FAILURE: Seconds = 1.0
+"""For the others, when one has failed."""
 LOOK: Seconds = 0.05
 """Between two looks at the processes."""
 
@@ -31,21 +37,24 @@ def launch(
     workers: int,
     *,
     restarts: int = 0,
+    prefix: bool = False,
     tell: Callable[[str], None] | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> int:
     """Run a script in so many processes, as `torchrun` would on one machine; the first exit code that is not 0, or 0.
 
-    When one fails the others are ended, unless it only came too late, after the run. Where a process is killed from
-    outside the others go on: with `tailcut.Optimizer` they do not need it. A controller that is killed is started
-    again. Ctrl-C ends them all.
+    When one fails the others are ended, unless it only came too late, after the run. The last line that is printed then
+    names the one that failed. Where a process is killed from outside the others go on: with `tailcut.Optimizer` they do
+    not need it. A controller that is killed is started again. Ctrl-C ends them all.
 
     Args:
         script: file and arguments.
         workers: processes.
         restarts: how often each process that was killed is started again, after a pause that doubles each time; none
-            once one has ended with 0, or the run is over.
-        tell: is given every line that they print, from threads; without it they print for themselves.
+            once one has ended with 0, or the run is over. If all are killed they are only started again if the script
+            keeps checkpoints, from which they resume.
+        prefix: whether every line that workers print begins with the rank of its worker.
+        tell: is given every line that they print, from a thread; without it they are printed.
         meanwhile: is called many times a second.
 
     Raises:
@@ -55,22 +64,23 @@ def launch(
         raise ParameterError(f"-n must be at least 1 worker, but got {workers}.")
     if restarts < 0:
         raise ParameterError(f"--restarts must be 0 or more, but got {restarts}.")
+    raise_limit()
     port = free_port()
-    out, err = (None, None) if tell is None else (subprocess.PIPE, subprocess.STDOUT)
-    command = [sys.executable, *script]
+    command = [*IGNORING, sys.executable, *script]
     running: list[subprocess.Popen[bytes]] = []
-    readers: list[threading.Thread] = []
-
     interruptions = Interruptions()
 
-    with interruptions.minded(), tempfile.TemporaryDirectory(prefix="tailcut-") as folder:
-        host, code = Host(Path(folder), tell), 1
+    with interruptions.minded(), scratch_folder() as folder:
+        relay = Relay(prefix, tell)
+        host = Host(folder, relay.say, restarts=restarts > 0)
+        ending: Ending | None = None
+        out, err = relay.streams
 
         def start(worker: int) -> subprocess.Popen[bytes]:
-            places = host.environment | environment(worker, workers, port)
+            places = host.environment | environment(worker, workers, port) | relay.environment
             process = subprocess.Popen(command, env=places, stdout=out, stderr=err)
             try:
-                readers.extend([] if tell is None else [_reader(process, tell)])
+                relay.read(worker, process)
             except RuntimeError as problem:
                 _end([process])
                 raise OSError(errno.EAGAIN, str(problem)) from problem
@@ -78,26 +88,56 @@ def launch(
 
         def look() -> None:
             host.look(time.monotonic())
+            relay.look()
             meanwhile()
 
         try:
             _start_all(running, start, workers, interruptions)
             host.open_store()
-            code = _watched(running, look, Restarts(start, restarts, tell), host, interruptions)
-            return code
+            ending = _watched(running, look, Restarts(start, restarts, relay.say), host, interruptions)
         finally:
+            is_well = ending is not None and ending.failed is None
+            if not is_well:
+                relay.mute()
             try:
                 with interruptions.held():
-                    _end(running)
-                host.end(at_once=code != 0)
+                    _end(running, None if ending is None else ending.failed)
+                host.end(at_once=not is_well)
             except BaseException:
                 # Asked to end once more, it does not wait for reports any longer.
                 with interruptions.held():
                     host.end(at_once=True)
                 raise
-            for reader in readers:
-                # Somebody else may hold the other end, such as a controller that sees the run out.
-                reader.join(PATIENCE)
+            if ending is None or ending.failed is None:
+                relay.end()
+            else:
+                code = ending.code(running)
+                relay.end(ending.failed, partial(verdict, ending.failed, code, ending.has_stopped_others))
+    return ending.code(running)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the workers ended.
+
+    Attributes:
+        failed: the worker that failed; None where none has.
+        is_ending: whether its process still ran then, and only said that it ends with an error.
+        has_stopped_others: whether others still ran then.
+    """
+
+    failed: int | None = None
+    is_ending: bool = False
+    has_stopped_others: bool = False
+
+    def code(self, running: Sequence[subprocess.Popen[bytes]]) -> int:
+        """Return the exit code of the launch, when all processes have ended."""
+        if self.failed is None:
+            return 0
+        code = int(running[self.failed].returncode)
+        # One that took too long to end after its error was killed.
+        return 1 if self.is_ending and code <= 0 else code
 
 
 def _start_all(
@@ -118,21 +158,6 @@ def _start_all(
             ) from problem
 
 
-def _reader(process: subprocess.Popen[bytes], tell: Callable[[str], None]) -> threading.Thread:
-    """A thread that tells what a process prints."""
-    output = process.stdout
-    assert output is not None
-
-    def read() -> None:
-        with output:
-            for line in output:
-                tell(line.decode(errors="replace").rstrip("\r\n"))
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    return thread
-
-
 def environment(worker: int, workers: int, port: int) -> dict[str, str]:
     """What tells a process its place among the workers of one machine, as `torchrun` would."""
     places = {"RANK": worker, "LOCAL_RANK": worker, "WORLD_SIZE": workers, "LOCAL_WORLD_SIZE": workers}
@@ -148,19 +173,30 @@ def _watched(
     restarts: Restarts,
     host: Host,
     interruptions: Interruptions,
-) -> int:
+) -> Ending:
     while True:
         meanwhile()
         if not host.is_over:
             with interruptions.held():
-                restarts.look(running, time.monotonic())
+                restarts.look(running, time.monotonic(), host.resumes)
         codes = [process.poll() for process in running]
-        failed = [process.returncode for process in running if _has_failed(process, host)]
-        if failed:
-            return failed[0]
-        if None not in codes:
-            return next((code for code in codes if code), 0) if all(codes) else 0
+        # After the codes, so that a worker that ends in between is not overlooked.
+        is_waiting = not host.is_over and bool(restarts.pending(running, host.resumes))
+        failed = _failed(running, host)
+        if failed is not None:
+            return Ending(failed, codes[failed] is None, None in codes[:failed] + codes[failed + 1 :])
+        if None not in codes and not is_waiting:
+            # Where all were killed, the first of them stands for all.
+            return Ending(0) if all(codes) else Ending()
         time.sleep(LOOK)
+
+
+def _failed(running: Sequence[subprocess.Popen[bytes]], host: Host) -> int | None:
+    """Return the worker that has failed first, as far as is known; None where none has."""
+    workers = {process.pid: worker for worker, process in enumerate(running)}
+    failing = [workers[process] for process in host.failing() if process in workers]
+    ended = [worker for worker, process in enumerate(running) if _has_failed(process, host)]
+    return next(iter([*failing, *ended]), None)
 
 
 def _has_failed(process: subprocess.Popen[bytes], host: Host) -> bool:
@@ -169,12 +205,26 @@ def _has_failed(process: subprocess.Popen[bytes], host: Host) -> bool:
     return code != 0 and not was_killed(code) and not host.came_late(process.pid)
 
 
-def _end(running: Sequence[subprocess.Popen[bytes]]) -> None:
-    for process in running:
+def _end(running: Sequence[subprocess.Popen[bytes]], failed: int | None = None) -> None:
+    """End processes.
+
+    Args:
+        running: all that were started.
+        failed: one that is ending by itself, with an error; then the others have less time.
+    """
+    own = [] if failed is None else [running[failed]]
+    others = [process for process in running if process not in own]
+    for process in others:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-    until = time.monotonic() + PATIENCE
-    for process in running:
+    now = time.monotonic()
+    _wait(others, now + (PATIENCE if failed is None else AFTER_FAILURE))
+    _wait(own, now + PATIENCE)
+
+
+def _wait(processes: Sequence[subprocess.Popen[bytes]], until: Seconds) -> None:
+    """Wait for processes that are ending, and kill those that have not ended in time."""
+    for process in processes:
         try:
             process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:

@@ -8,13 +8,27 @@ round of version v makes version v + 1.
     controller ─▶ worker:  New, Close, Go, Limit, Stop, Again, Refused, Over, Free
     worker ─▶ worker:      Pull, answered by an update of the log (`updates.py`), and Copy, by a state (`copies.py`);
                            or by NotYet
+    controller ─▶ worker:  Where, to the port where others pull; answered by Here
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
+
+from tailcut.engines.live.options import MAX_SUMMARY_BYTES
+from tailcut.types import Seconds
+
+SILENCE: Seconds = 0.6
+"""Silence of another worker in a reduction, in seconds, after which a worker first gives a reduction up."""
+
+BROADCAST = "broadcast"
+"""The value of `Alike.initial` with which workers may begin with different numbers."""
+
+
+MAX_PATH, MAX_NAME = 300, 80
+"""Longest path of a file, and longest name of a function, in characters."""
 
 
 class Message(msgspec.Struct, frozen=True, tag=True, array_like=True, forbid_unknown_fields=True):
@@ -38,7 +52,9 @@ class Alike(msgspec.Struct, frozen=True, array_like=True):
         optimiser: class and flags.
         parameters: names, shapes and types, as one digest.
         settings: of tailcut's own optimiser (clipping, mode), in words.
-        numbers: that the net begins with, as one digest.
+        numbers: a digest of the numbers that the net and the optimizer begin with.
+        initial: `broadcast` if workers with other numbers copy those of the first one, `compare` if they are refused.
+        unsaved: a digest of the buffers that are not saved with the net; empty if they are not looked at.
     """
 
     torch: str
@@ -47,6 +63,8 @@ class Alike(msgspec.Struct, frozen=True, array_like=True):
     parameters: str
     settings: str
     numbers: str = ""
+    initial: str = "compare"
+    unsaved: str = ""
 
 
 class Scatter(msgspec.Struct, frozen=True, array_like=True):
@@ -77,6 +95,7 @@ class Hello(Message, frozen=True):
         version, chain: of its log, which it came to in `term` and `epoch`; 0 for the epoch of one that was in none yet.
         alike: what must be the same everywhere.
         is_behind: whether it lacks updates that nobody keeps any more: it is to copy a state.
+        local: the same at workers that one machine's memory and Unix sockets connect; empty where it has neither.
     """
 
     worker: int
@@ -89,13 +108,21 @@ class Hello(Message, frozen=True):
     chain: bytes
     alike: Alike
     is_behind: bool = False
+    local: str = ""
 
 
 class Meet(Message, frozen=True):
-    """A worker's script wants all workers to meet at every version that `every` divides."""
+    """A worker's script wants all workers to meet at every version that `every` divides.
+
+    Attributes:
+        worker: who.
+        every: versions from one meeting to the next.
+        epochs: how many epochs of so many updates the script's loop has; 0 where it is no loop over epochs.
+    """
 
     worker: int
     every: int
+    epochs: int = 0
 
 
 class Arrived(Message, frozen=True):
@@ -108,6 +135,7 @@ class Arrived(Message, frozen=True):
         share: of its mini-batch that they are; under 1 it stopped early.
         seconds: from the time it had these parameters, by its own clock; the controller goes by its own.
         finite: False where the gradient overflowed: it is not used, but it has arrived.
+        options: a summary of the optimizer's options, as `options.py` makes it.
     """
 
     worker: int
@@ -116,6 +144,7 @@ class Arrived(Message, frozen=True):
     share: float
     seconds: float
     finite: bool
+    options: Annotated[bytes, msgspec.Meta(max_length=MAX_SUMMARY_BYTES)] = b""
 
 
 class Applied(Message, frozen=True):
@@ -160,6 +189,8 @@ class New(Message, frozen=True):
         base: version that all of them continue from.
         holder: who has the log up to there.
         joiners: members that have nothing yet: they copy the holder's state.
+        silence: seconds of another worker's silence after which a worker gives a reduction up.
+        is_local: whether one machine's memory and Unix sockets connect all members: they open no port to reduce.
     """
 
     members: tuple[int, ...]
@@ -167,6 +198,8 @@ class New(Message, frozen=True):
     base: int
     holder: int
     joiners: tuple[int, ...] = ()
+    silence: Seconds = SILENCE
+    is_local: bool = False
 
 
 class Close(Message, frozen=True):
@@ -268,6 +301,28 @@ class NotYet(Message, frozen=True):
     newest: int
 
 
+class Where(Message, frozen=True):
+    """The controller asks a worker where it is in its script."""
+
+
+class Here(Message, frozen=True):
+    """Where a worker is in its script.
+
+    Attributes:
+        file: of the script's code, or of what it uses; the end of a long path. Empty where nothing runs.
+        line: in it.
+        function: that the line is in.
+        call: what it has called there, of torch.distributed or tailcut; empty for neither.
+        is_collective: whether that is of torch.distributed, and the script's own.
+    """
+
+    file: Annotated[str, msgspec.Meta(max_length=MAX_PATH)]
+    line: int
+    function: Annotated[str, msgspec.Meta(max_length=MAX_NAME)]
+    call: Annotated[str, msgspec.Meta(max_length=MAX_NAME)]
+    is_collective: bool
+
+
 FromWorker: TypeAlias = Hello | Meet | Arrived | Applied | Bye | State
 FromController: TypeAlias = New | Close | Go | Limit | Stop | Again | Refused | Over | Free
-BetweenWorkers: TypeAlias = Pull | Copy | NotYet
+BetweenWorkers: TypeAlias = Pull | Copy | NotYet | Where | Here

@@ -3,6 +3,7 @@
 submitting ─▶ submitted ─▶ reducing ─▶ (segment … ─▶ summed) ─▶ reduced ─▶ applying ─▶ applied ─▶ reported
                           └▶ pulling ─▶ applying ─▶ applied
 an epoch:  stopped ─▶ entering ─▶ (offering | copying ─▶ copied) ─▶ entered
+a return to a checkpoint:  resumed
 a checkpoint:  staging ─▶ staged ─▶ published
 """
 

@@ -90,15 +90,24 @@ class Restarts:
         self._backoffs: dict[int, Backoff] = {}
         self._ended: dict[int, Seconds] = {}
 
-    def look(self, running: list[subprocess.Popen[bytes]], now: Seconds) -> None:
-        """Start who was killed, is due, and has somebody to come back to: nobody once one has come to the end."""
+    def pending(self, running: list[subprocess.Popen[bytes]], resumes: bool) -> list[int]:
+        """Return the workers that were killed and are to be started again.
+
+        There are none once a worker has come to the end, or if all have ended and the run cannot resume.
+
+        Args:
+            running: the process of each worker.
+            resumes: whether workers that are all killed can resume from a checkpoint.
+        """
         codes = [process.poll() for process in running]
-        if None not in codes or 0 in codes:
-            return
-        for worker, process in enumerate(running):
-            code = process.poll()
-            if code is None or not was_killed(code) or self._times.get(worker, 0) >= self._most:
-                continue
+        if 0 in codes or (None not in codes and not resumes):
+            return []
+        killed = (worker for worker, code in enumerate(codes) if code is not None and was_killed(code))
+        return [worker for worker in killed if self._times.get(worker, 0) < self._most]
+
+    def look(self, running: list[subprocess.Popen[bytes]], now: Seconds, resumes: bool = False) -> None:
+        """Start the workers that are `pending` and due."""
+        for worker in self.pending(running, resumes):
             backoff = self._backoffs.setdefault(worker, Backoff())
             if now >= backoff.due(self._ended.setdefault(worker, now)):
                 backoff.begun(now)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from tailcut.errors import InputError
+from tailcut.bounded_files import read_json
+from tailcut.errors import InputError, one_line
+from tailcut.typed_values import typed
 from tailcut.types import Seconds, WorkerId
 
 FORMAT = 1
+MAX_WORKERS = 1_000_000
+"""Most workers that a run is believed to have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +71,28 @@ def read_asked(file: Path) -> Asked:
         InputError: there is none, or it is damaged.
     """
     try:
-        values: dict[str, Any] = dict(json.loads(file.read_text(encoding="utf-8")))
-        if values.pop("format") != FORMAT:
+        values = read_json(file)
+        if values.pop("format", None) != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
-        values["takers"] = tuple(Taker(**taker) for taker in values["takers"])
-        return Asked(**values)
+        asked = typed(Asked, values)
+        _check(asked)
+        return asked
     except OSError as error:
         raise InputError(
-            f"{file.parent} holds no run that can be read: {file.name} is missing or locked ({error.strerror}). "
+            f"{file.parent} holds no run that can be read: {file.name} cannot be opened ({error.strerror}). "
             "Give the folder that a run was recorded in."
         ) from error
-    except (ValueError, TypeError, KeyError) as error:
+    except ValueError as error:
         raise InputError(
-            f"{file} is damaged ({error}). Without it the run cannot be read: record another."
+            f"{file} is damaged ({one_line(error)}). Without it the run cannot be read: record another."
         ) from error
+
+
+def _check(asked: Asked) -> None:
+    """Raise a ValueError where the values contradict each other or cannot be."""
+    if not 1 <= asked.workers <= MAX_WORKERS:
+        raise ValueError(f"workers must be from 1 to {MAX_WORKERS:,}, but is {asked.workers}")
+    if asked.late not in ("abandon", "finish"):
+        raise ValueError(f"late must be 'abandon' or 'finish', but is {reprlib.repr(asked.late)}")
+    if len({taker.worker for taker in asked.takers}) < len(asked.takers) or len(asked.takers) > asked.workers:
+        raise ValueError(f"its {len(asked.takers)} takers are not different ones of {asked.workers} workers")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
+
+from tailcut.bounded_files import parse_json, read_lines
 
 _KINDS = ("back", "skipped")
 
@@ -46,8 +47,7 @@ def changes_of(file: Path) -> Changes:
     Raises:
         OSError: it cannot be read.
     """
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        return changes_in(lines)
+    return changes_in(read_lines(file))
 
 
 def changes_in(lines: Iterable[str]) -> Changes:
@@ -62,9 +62,9 @@ def changes_in(lines: Iterable[str]) -> Changes:
 
 def _take(found: Changes, number: int, line: str) -> None:
     try:
-        values: dict[str, Any] = json.loads(line)
+        values: dict[str, Any] = parse_json(line)
         kind, version = values["kind"], int(values["version"])
-    except (ValueError, TypeError, LookupError, RecursionError):
+    except (ValueError, TypeError, LookupError, OverflowError):
         return
     if kind == "back":
         found.returns.append((number, version))

@@ -8,7 +8,6 @@ stragglers.json   who was slow, written at the end
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -93,4 +92,4 @@ class RunFolder:
 
 def reason(error: OSError) -> str:
     """Why a file could not be written, without its path."""
-    return os.strerror(error.errno) if error.errno else str(error)
+    return error.strerror or str(error)

@@ -31,16 +31,19 @@ class Learnt(Listener):
         policy: whose state it is.
         rounds: that it decides; they begin with what was learnt before.
         say: is told sentences for the user, from that thread too.
+        name: the policy's, for messages; empty where it has none.
     """
 
-    def __init__(self, file: Path, policy: Policy, rounds: Rounds, say: Callable[[str], None]) -> None:
-        self._file, self._say = file, say
+    def __init__(
+        self, file: Path, policy: Policy, rounds: Rounds, say: Callable[[str], None], name: str = ""
+    ) -> None:
+        self._file, self._say, self._name = file, say, name
         self._next, self._rounds, self._kept = 0.0, 0, 0
         self._writer = ThreadPoolExecutor(1, "tailcut-learnt")
         self._write: Future[None] | None = None
         # Of the writer's thread:
         self._has_failed = False
-        found = kept_learnt(file, policy, say)
+        found = kept_learnt(file, policy, say, name)
         if found is not None:
             rounds.state = found
 
@@ -74,7 +77,7 @@ class Learnt(Listener):
     def _written(self, state: PolicyState) -> None:
         """Write, in the thread; a failure is told once, and the next state is tried at its time."""
         try:
-            keep_learnt(self._file, state)
+            keep_learnt(self._file, state, self._name)
             self._has_failed = False
         except (InputError, TypeError) as problem:
             if not self._has_failed:

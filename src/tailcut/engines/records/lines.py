@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from tailcut.events import Settle
+from tailcut.typed_values import flags, numbers, typed, whole_numbers
 from tailcut.types import (
     Fate,
     FloatArray,
@@ -24,9 +25,41 @@ from tailcut.types import (
     Roster,
     RoundRecord,
     RunTimes,
+    Seconds,
+    WorkerId,
 )
 
+T = TypeVar("T")
+
 BY_WORKER = ("nodes", "busy", "arrivals", "accepted", "shares", "fates", "seconds", "observed")
+
+
+@dataclass(frozen=True, slots=True)
+class _RoundHead:
+    """The numbers of a round that its gradients do not change."""
+
+    version: int
+    opened: Seconds
+    elapsed: Seconds
+    overhead: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _RoundTail:
+    """What forecasts and gradients of a round showed."""
+
+    weights: dict[str, float]
+    measured: Measured | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A settled gradient as its line tells it."""
+
+    version: int
+    worker: WorkerId
+    fate: str
+    seconds: Seconds
 
 
 def round_line(record: RoundRecord) -> dict[str, Any]:
@@ -77,17 +110,19 @@ def round_of(values: dict[str, Any]) -> RoundRecord:
     Raises:
         ValueError, TypeError, KeyError: it tells of none.
     """
+    head = _part(_RoundHead, values, finite=True)
+    # What gradients showed may be infinite or no number: the training diverged.
+    shown = _part(_RoundTail, values, finite=False)
     _check_lengths(values)
     ids, nodes = _ints(values, "workers"), _ints(values, "nodes")
     seconds = _floats(values, "seconds", math.nan)
-    observed = np.array(values["observed"], dtype=np.bool_)
+    observed = np.array(flags("observed", values["observed"]), dtype=np.bool_)
     known = ~np.isnan(seconds)
-    measured = values["measured"]
     record = RoundRecord(
-        version=int(values["version"]),
-        opened=float(values["opened"]),
-        elapsed=float(values["elapsed"]),
-        overhead=float(values["overhead"]),
+        version=head.version,
+        opened=head.opened,
+        elapsed=head.elapsed,
+        overhead=head.overhead,
         roster=Roster(ids, nodes, _floats(values, "busy", math.nan)),
         arrivals=_floats(values, "arrivals", math.inf),
         accepted=_ints(values, "accepted"),
@@ -95,8 +130,8 @@ def round_of(values: dict[str, Any]) -> RoundRecord:
         fates=np.array([Fate[fate.upper()] for fate in values["fates"]], dtype=np.int64),
         run_times=RunTimes(ids[known], seconds[known], observed[known], nodes[known]),
         staleness=_ints(values, "staleness"),
-        weights=tuple((str(name), float(weight)) for name, weight in values["weights"].items()),
-        measured=None if measured is None else Measured(**measured),
+        weights=tuple(shown.weights.items()),
+        measured=shown.measured,
     )
     _check(record)
     return record
@@ -119,23 +154,35 @@ def settled_of(values: dict[str, Any]) -> Settle:
     Raises:
         ValueError, TypeError, KeyError: it tells of none.
     """
-    fate = Fate[values["fate"].upper()]
-    return Settle(int(values["worker"]), int(values["version"]), fate, float(values["seconds"]))
+    told = _part(_Settled, values, finite=False)
+    if told.worker < 0 or told.version < 0:
+        raise ValueError(f"no worker {told.worker} has settled a gradient of version {told.version}")
+    return Settle(told.worker, told.version, Fate[told.fate.upper()], told.seconds)
+
+
+def _part(kind: type[T], values: dict[str, Any], finite: bool) -> T:
+    """Return those values of a line that a dataclass has fields for."""
+    return typed(kind, {each.name: values[each.name] for each in fields(cast(Any, kind))}, finite)
 
 
 def _check_lengths(values: dict[str, Any]) -> None:
-    """Refuse lists that do not belong together."""
+    """Raise unless all lists have one value for each worker."""
     n = len(values["workers"])
     if any(len(values[name]) != n for name in BY_WORKER):
         raise ValueError(f"its lists are not all of {n} workers")
 
 
 def _check(record: RoundRecord) -> None:
-    """Refuse what no round can be."""
-    if (np.diff(record.roster.workers) <= 0).any():
-        raise ValueError("its workers do not increase")
-    if not (np.isfinite(record.opened) and 0.0 <= record.elapsed < math.inf):
+    """Raise a ValueError for what no round can be."""
+    if record.version < 0:
+        raise ValueError(f"its version is {record.version}")
+    if (np.diff(record.roster.workers, prepend=-1) <= 0).any():
+        raise ValueError("its workers do not increase from 0")
+    if record.elapsed < 0.0:
         raise ValueError(f"it lasted {record.elapsed} s from {record.opened} s")
+    counts = (record.accepted, record.shares, record.staleness)
+    if any((each < 0).any() for each in counts):
+        raise ValueError("a count or a share of its gradients is negative")
     if not (record.run_times.seconds > 0.0).all():
         raise ValueError("a run time is not more than 0")
 
@@ -145,8 +192,8 @@ def _nulls(values: FloatArray) -> list[float | None]:
 
 
 def _floats(values: dict[str, Any], name: str, unknown: float) -> FloatArray:
-    return np.array([unknown if each is None else each for each in values[name]], dtype=np.float64)
+    return np.array(numbers(name, values[name], unknown), dtype=np.float64)
 
 
 def _ints(values: dict[str, Any], name: str) -> IntArray:
-    return np.array(values[name], dtype=np.int64)
+    return np.array(whole_numbers(name, values[name]), dtype=np.int64)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from tailcut.errors import InputError
+from tailcut.bounded_files import read_json
+from tailcut.errors import InputError, one_line
+from tailcut.typed_values import typed
 from tailcut.types import Seconds, WorkerId
+
+DOING = ("starts", "computes", "waits", "reduces", "drops", "left")
+"""What a worker can do."""
+MAX_SECONDS: Seconds = 1e12
+"""Longest time that is believed, in seconds: 30,000 years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +25,7 @@ class WorkerNow:
     Attributes:
         worker: its place.
         host, process: where it runs.
-        doing: `starts`, `computes`, `waits`, `reduces`, `drops` or `left`.
+        doing: one of `DOING`.
         version: that it does so at, or goes to.
         seconds: since when, give or take a quarter of a second.
         rounds: closed rounds that it took part in.
@@ -75,24 +82,51 @@ class Now:
         return json.dumps(asdict(self)) + "\n"
 
 
-def read_now(file: Path) -> Now | None:
+def read_now(file: Path, workers: int | None = None) -> Now | None:
     """What `now.json` says; None where there is none yet.
+
+    Args:
+        file: of a run.
+        workers: how many the run has, where that is known.
 
     Raises:
         InputError: it cannot be read.
     """
     try:
-        values: dict[str, Any] = dict(json.loads(file.read_text(encoding="utf-8")))
-        values["workers"] = tuple(WorkerNow(**worker) for worker in values["workers"])
-        values["cutoffs"] = tuple(values["cutoffs"])
-        return Now(**values)
+        now = typed(Now, read_json(file))
+        _check(now, workers)
+        return now
     except FileNotFoundError:
         return None
     except OSError as error:
         raise InputError(
             f"{file} cannot be read ({error.strerror}). Give the folder that a run is recorded in."
         ) from error
-    except (ValueError, TypeError, KeyError) as error:
+    except ValueError as error:
         raise InputError(
-            f"{file} is damaged ({error}). It is not of a run, or of another version."
+            f"{file} is damaged ({one_line(error)}). It is not of a run, or of another version."
         ) from error
+
+
+def _check(now: Now, workers: int | None) -> None:
+    """Raise a ValueError where the values contradict each other or cannot be."""
+    times = (now.running, now.saved, *(worker.seconds for worker in now.workers))
+    counts = (now.version, now.rounds, now.unknown, *now.cutoffs, *(worker.worker for worker in now.workers))
+    for value in (*times, now.seconds_per_round or 0.0, now.gradients_per_second or 0.0, *counts):
+        if value < 0:
+            raise ValueError(f"a time or a count must be 0 or more, but is {value}")
+    if max(now.written, *times) > MAX_SECONDS:
+        raise ValueError(f"a time must be at most {MAX_SECONDS:.0e} s, but is {max(now.written, *times):g}")
+    if len({worker.worker for worker in now.workers}) < len(now.workers):
+        raise ValueError("a worker is there twice")
+    for worker in now.workers:
+        if workers is not None and worker.worker >= workers:
+            raise ValueError(
+                f"worker {worker.worker} is none of the run's {workers} workers, numbered from 0"
+            )
+        if worker.doing not in DOING:
+            raise ValueError(f"a worker does one of {', '.join(DOING)}, but not {reprlib.repr(worker.doing)}")
+        if not 0 <= worker.accepted <= worker.rounds:
+            raise ValueError(
+                f"worker {worker.worker} was accepted in {worker.accepted} of {worker.rounds} rounds"
+            )

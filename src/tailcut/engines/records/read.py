@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, final
 
+from tailcut.bounded_files import read_lines
 from tailcut.engines.records.asked import Asked, read_asked
 from tailcut.engines.records.changes import Changes, changes_of
 from tailcut.engines.records.files import RunFolder
@@ -58,8 +59,21 @@ def read_run(folder: Path) -> RecordedRun:
     """
     lines: list[RoundRecord | Settle] = []
     asked = read_asked(RunFolder(folder).run)
-    read = hand_on(folder, lines.append)
+
+    def take(line: RoundRecord | Settle) -> None:
+        _refuse_unknown(line, asked.workers)
+        lines.append(line)
+
+    read = hand_on(folder, take)
     return RecordedRun(folder, asked, tuple(lines), read.ending, tuple(read.returns))
+
+
+def _refuse_unknown(line: RoundRecord | Settle, workers: int) -> None:
+    """Raise a ValueError for a line of a worker that the run does not have."""
+    # The workers of a roster increase.
+    last = line.worker if isinstance(line, Settle) else max(line.roster.workers[-1:].tolist(), default=0)
+    if last >= workers:
+        raise ValueError(f"worker {last} is none of the run's {workers} workers, which are numbered from 0")
 
 
 def hand_on(folder: Path, take: Callable[[RoundRecord | Settle], None]) -> Read:
@@ -77,10 +91,8 @@ def hand_on(folder: Path, take: Callable[[RoundRecord | Settle], None]) -> Read:
     try:
         changes = changes_of(file)
         read = Read(changes, take)
-        # What is no text at all is no JSON either, and is told by its line.
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            # A run that goes on writes more meanwhile, which may take back some of this.
-            take_lines(islice(lines, changes.lines), read.take, file, remedy)
+        # A run that goes on writes more meanwhile, which may take back some of this.
+        take_lines(islice(read_lines(file), changes.lines), read.take, file, remedy)
     except OSError as error:
         raise InputError(
             f"{file} cannot be read ({error.strerror}). Give the folder of a run with rounds."

@@ -15,8 +15,9 @@ import numpy as np
 from tailcut.engines.records.files import reason
 from tailcut.engines.records.listener import Listener
 from tailcut.engines.records.standing import Standing
-from tailcut.errors import InputError, MissingExtraError
+from tailcut.errors import InputError
 from tailcut.events import Settle
+from tailcut.extras import require
 from tailcut.types import RoundRecord, Seconds
 
 FLUSH: Seconds = 2.0
@@ -103,10 +104,9 @@ class Scalars(Listener):
 
 
 def _tensorboard() -> tuple[Any, Any, Any]:
-    try:
-        from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.compat.proto.summary_pb2 import Summary
-        from tensorboard.summary.writer.record_writer import RecordWriter
-    except ImportError as error:
-        raise MissingExtraError("tensorboard", "tensorboard", "Writing scalars for TensorBoard") from error
+    require("Writing scalars for TensorBoard", "tensorboard")
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
     return Event, Summary, RecordWriter

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from tailcut.events import Settle
+from tailcut.ledger import is_run_time
 from tailcut.types import Fate, RoundRecord, Seconds, WorkerId
 
 RECENT = 50
@@ -37,7 +38,7 @@ class _Unknown:
 
     def reaches(self, seconds: Seconds) -> Seconds:
         """Somebody took so long; by how much longer everybody would have waited than was known."""
-        more = max(seconds - self.longest, 0.0)
+        more = max(seconds - self.longest, 0.0) if is_run_time(seconds) else 0.0
         self.longest += more
         return more
 

@@ -14,3 +14,7 @@ looks.py       the net on the data kept back
 cluster.py     reaching or starting a cluster; failures.py: what Ray's errors mean
 train.py       a plan, carried out
 """
+
+from tailcut.extras import require
+
+require("Training on Ray", "torch", "ray")

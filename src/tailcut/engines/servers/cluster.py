@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
 import secrets
@@ -12,7 +13,7 @@ from typing import Any
 
 from tailcut.engines.servers.failures import ServersError, sentence_of
 from tailcut.engines.servers.reaching import check_reachable
-from tailcut.errors import MissingExtraError
+from tailcut.extras import require
 
 _TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
@@ -23,17 +24,14 @@ def load_ray() -> Any:
     Raises:
         MissingExtraError: it is not installed.
     """
+    require("Training with --engine ray", "torch", "ray")
     if "ray" not in sys.modules:
         # Read when it is imported; whoever has imported it before has decided.
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         # What is lost is told in a sentence; Ray would write a page about every object that nobody asks for again.
         os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        if error.name != "ray":
-            raise
-        raise MissingExtraError("ray", "ray", "Training with --engine ray") from error
+    import ray
+
     return ray
 
 
@@ -50,7 +48,8 @@ def cluster(address: str | None, processors: int, store: int | None = None) -> I
     """A cluster for as long as the block lasts; tokens are asked for.
 
     Args:
-        address: of a running one, as `host:port` or `auto`; None starts one on this machine.
+        address: of a running one, as `host:port` or `auto`; None starts one on this machine, whose processes listen
+            on the loopback address alone.
         processors: that one started here says it has: actors ask for them, whatever there is.
         store: bytes of its object store; None for Ray's own choice.
 
@@ -68,24 +67,68 @@ def cluster(address: str | None, processors: int, store: int | None = None) -> I
         yield ray
         return
     check_reachable(address)
+    check_reachable(_resolved(ray, address))
     try:
         if address is None:
-            ray.init(
-                address="local",
-                num_cpus=processors,
-                object_store_memory=store,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
+            with _loopback_only(ray):
+                ray.init(
+                    address="local",
+                    num_cpus=processors,
+                    object_store_memory=store,
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
         else:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:
         raise ServersError(_why(error, address)) from error
     try:
+        if address is None:
+            _refuse_open_ports(ray)
         yield ray
     finally:
         ray.shutdown()
+
+
+def _resolved(ray: Any, address: str | None) -> str | None:
+    """Return the `host:port` that Ray connects to for an address, as far as it can be told.
+
+    Ray finds `auto` among the processes of this machine, and replaces a loopback address by another one of the machine.
+    So it would try for minutes to reach the cluster of another local run, which listens on the loopback address alone.
+    """
+    try:
+        found: str | None = ray._private.services.canonicalize_bootstrap_address(address or "local")
+    except Exception:
+        # `ray.init` fails in the same way, and its answer is the one to tell.
+        return address
+    return found
+
+
+@contextmanager
+def _loopback_only(ray: Any) -> Iterator[None]:
+    """Make the Ray processes that start within the block listen on the loopback address alone.
+
+    They do so if their node's address is 127.0.0.1, and on all addresses otherwise. `ray.init` replaces a loopback
+    address in its arguments by another one of the machine, unless this switch is off, as it is on macOS and Windows.
+    """
+    constants = ray._private.ray_constants
+    before = constants.ENABLE_RAY_CLUSTER
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+
+
+def _refuse_open_ports(ray: Any) -> None:
+    """Raise if the switch of `_loopback_only` had no effect: it is internal to Ray and may change with its version."""
+    host = ray.util.get_node_ip_address()
+    if not ipaddress.ip_address(host).is_loopback:
+        raise ServersError(
+            f"Ray {ray.__version__} listens on all addresses of this machine, as {host}, and not on 127.0.0.1 alone. "
+            "Install Ray 2.60, or start a cluster with ray start --head and give its --address."
+        )
 
 
 def _why(error: BaseException, address: str | None) -> str:

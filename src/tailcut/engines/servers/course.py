@@ -14,7 +14,6 @@ from tailcut.engines.servers.orders import Job
 from tailcut.engines.tries import Tries
 from tailcut.events import (
     Applied,
-    Arrived,
     CloseRound,
     Command,
     Event,
@@ -23,6 +22,7 @@ from tailcut.events import (
     Settle,
     StartWork,
     WakeAt,
+    arrivals_of,
 )
 from tailcut.policy import PolicyState
 from tailcut.round import Rounds
@@ -120,12 +120,13 @@ class Course:
         Raises:
             ServersError: the net has diverged.
         """
-        match event:
-            case Arrived(finite=False):
+        for arrival in arrivals_of(event):
+            if arrival.finite:
+                self._books.arrive(arrival.worker, arrival.version)
+            else:
                 # It has a fate, and nothing to add up.
-                self._books.stop(event.worker)
-            case Arrived():
-                self._books.arrive(event.worker, event.version)
+                self._books.stop(arrival.worker)
+        match event:
             case Left():
                 self._books.stop(event.worker)
                 # A round that nobody is left for says nothing of the net.

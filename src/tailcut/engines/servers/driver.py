@@ -21,7 +21,7 @@ from tailcut.engines.servers.jobs import Jobs
 from tailcut.engines.servers.making import Made, Maker
 from tailcut.engines.servers.roster import Roster
 from tailcut.engines.servers.shards import Manifest, Shards
-from tailcut.events import Applied, Arrived, Event, Joined, Left, Tick
+from tailcut.events import Applied, Arrived, Event, Joined, Left, Tick, merge_arrivals
 from tailcut.policy import PolicyState
 from tailcut.types import Seconds, WorkerId
 from tailcut.work import Update
@@ -155,10 +155,14 @@ class Driver:
         self._news.clear()
 
     def _take_in(self) -> None:
-        """What came together is taken in the order in which workers say it was done, whoever was heard first."""
+        """Take in what has been told since the last time: first all gradients, which arrive at one instant.
+
+        Where they count one by one, they do so in the order in which workers say they were done, whoever was heard
+        first.
+        """
         news, self._inbox = self._inbox, []
-        done = sorted((each for each in news if isinstance(each, Done)), key=lambda each: each.moment)
-        for each in [*done, *(each for each in news if not isinstance(each, Done))]:
+        self._done(sorted((each for each in news if isinstance(each, Done)), key=lambda each: each.moment))
+        for each in (each for each in news if not isinstance(each, Done)):
             if self.over:
                 # What is lost now was not needed any more.
                 return
@@ -168,10 +172,8 @@ class Driver:
             self._course.wake_at = None
             self._handle(Tick(self._clock()))
 
-    def _take(self, news: News) -> None:
+    def _take(self, news: Made | Gone | Back | Failed) -> None:
         match news:
-            case Done():
-                self._done(news)
             case Made():
                 self._made(news)
             case Gone():
@@ -184,12 +186,13 @@ class Driver:
             case Failed():
                 raise news.error
 
-    def _done(self, done: Done) -> None:
-        if self._jobs.done(done):
+    def _done(self, together: Sequence[Done]) -> None:
+        wanted = [done for done in together if self._jobs.done(done)]
+        now = self._moment()
+        for done in wanted:
             self._hooks.heard(done)
-            came, job, now = done.came, done.came.job, self._moment()
-            what = (job.worker, job.version, done.run_time(now), came.share, came.finite)
-            self._handle(Arrived(now, *what))
+        if wanted:
+            self._handle(merge_arrivals([_arrival(done, now) for done in wanted]))
 
     def _moment(self) -> Seconds:
         """Of what is read now; time never runs backwards."""
@@ -256,6 +259,12 @@ class Driver:
         for worker, node in self.roster.there.items():
             self._handle(Joined(self._clock(), worker, node))
         self._handle(Applied(self._clock(), self.version))
+
+
+def _arrival(done: Done, now: Seconds) -> Arrived:
+    """Return the event of a worker that is done with its job, which is read at `now`."""
+    came, job = done.came, done.came.job
+    return Arrived(now, job.worker, job.version, done.run_time(now), came.share, came.finite)
 
 
 def _counts_still(news: News) -> bool:

@@ -68,9 +68,9 @@ def read_newest(folder: Path, say: Callable[[str], None]) -> Kept | None:
         ) from error
 
 
-def learnt_in(folder: Path, policy: Policy, say: Callable[[str], None]) -> PolicyState | None:
-    """What a policy had learnt; None where nothing was kept, or nothing of it is whole and of this policy."""
-    return kept_learnt(folder / LEARNT, policy, say)
+def learnt_in(folder: Path, policy: Policy, say: Callable[[str], None], name: str = "") -> PolicyState | None:
+    """Return what a policy of this name had learned; None where nothing whole was kept, or by another policy."""
+    return kept_learnt(folder / LEARNT, policy, say, name)
 
 
 BEGUN = "begun"
@@ -103,6 +103,7 @@ class Keeping:
         get: fetches objects.
         say: is told where one could not be written.
         keep: how many stay.
+        policy_name: the policy's, for messages; empty where it has none.
 
     Raises:
         OSError: the folder cannot be written.
@@ -116,7 +117,9 @@ class Keeping:
         get: Callable[[list[Any]], list[Any]],
         say: Callable[[str], None],
         keep: int = 3,
+        policy_name: str = "",
     ) -> None:
+        self._policy_name = policy_name
         self._folder, self._every, self._run, self._keep = folder, every, run, keep
         self._get, self._say = get, say
         self._drafts = Drafts(folder)
@@ -167,6 +170,6 @@ class Keeping:
         extra = self._run | {BEGUN: {str(worker): count for worker, count in offered.begun.items()}}
         draft = self._drafts.path(manifest.version)
         write(draft, flat_of({"version": manifest.version, "state": state, "extra": extra}))
-        keep_learnt(self._folder / LEARNT, offered.learnt)
+        keep_learnt(self._folder / LEARNT, offered.learnt, self._policy_name)
         publish(draft, self._folder, manifest.version)
         prune(self._folder, manifest.version, self._keep)

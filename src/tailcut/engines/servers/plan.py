@@ -38,6 +38,7 @@ class Plan:
         worker_needs, server_needs: what each asks of its node, by Ray's names: `CPU`, `GPU`, and those that nodes were
             started with.
         patience: seconds to wait for processes to be there, at first or after a death, before the run is given up.
+        policy_name: the policy's, for messages; empty where it has none.
     """
 
     setting: Setting
@@ -57,6 +58,7 @@ class Plan:
     worker_needs: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1})
     server_needs: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1})
     patience: Seconds = 300.0
+    policy_name: str = ""
 
     def __post_init__(self) -> None:
         for name in ("workers", "servers", "updates", "every", "keep_every"):

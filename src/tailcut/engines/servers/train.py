@@ -134,7 +134,9 @@ class _Training:
         )
         folder = plan.checkpoints
         self._keeping = (
-            None if folder is None else Keeping(folder, plan.keep_every, plan.identity, get, self._say)
+            None
+            if folder is None
+            else Keeping(folder, plan.keep_every, plan.identity, get, self._say, policy_name=plan.policy_name)
         )
         self._driver, self._is_begun = self._new_driver(first), True
         self._waiting = Waiting(plan.workers, plan.patience, self._say, self._clock)
@@ -207,7 +209,7 @@ class _Training:
         begun = self._begun if before is None else before.begun
         learnt = None if before is None else before.learnt
         if before is None and plan.checkpoints is not None:
-            learnt = learnt_in(plan.checkpoints, plan.policy, self._say)
+            learnt = learnt_in(plan.checkpoints, plan.policy, self._say, plan.policy_name)
         if learnt is not None:
             rounds.state = learnt
         return Course(rounds, self._closed, self._settled, begun)

@@ -56,6 +56,11 @@ class Task(ABC):
         """Samples in a worker's mini-batch, unless a study says otherwise."""
         return 8
 
+    @property
+    def samples(self) -> int | None:
+        """Samples that training draws from; None where each is made anew."""
+        return None
+
     @abstractmethod
     def net(self, seed: int) -> torch.nn.Module:
         """A fresh net, on the task's device."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax
 
-from tailcut.errors import MissingExtraError
+from tailcut.extras import require
 from tailcut.learning import draws
 from tailcut.learning.nets import seeded
 from tailcut.learning.tasks.base import Batch, Predict, Target, Task
@@ -160,8 +160,7 @@ def discounted(alive: BoolArray, discount: float) -> FloatArray:
 
 
 def _vector_env() -> Any:
-    try:
-        from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
-    except ImportError as error:
-        raise MissingExtraError("gymnasium", "gym", "The task cartpole") from error
+    require("The task cartpole", "gymnasium")
+    from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
+
     return CartPoleVectorEnv

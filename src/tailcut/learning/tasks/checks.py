@@ -9,6 +9,9 @@ import torch
 
 from tailcut.errors import ParameterError
 
+MAX_BATCH = 1_000_000
+"""Samples in a mini-batch where each is made anew."""
+
 
 def require(ok: bool, rule: str, value: object, remedy: str) -> None:
     """Raise a `ParameterError` unless `ok`."""
@@ -25,6 +28,24 @@ def whole(name: str, value: object, low: int = 1, high: int = 1 << 24) -> None:
         value,
         f"give {low} or more" if low > 1 else "give a number such as 8",
     )
+
+
+def check_batch(batch: int, samples: int | None, name: str = "batch") -> None:
+    """Refuse a mini-batch that takes minutes to draw and teaches nothing that a smaller one does not.
+
+    Args:
+        batch: samples in it.
+        samples: that training draws from; None where each is made anew.
+        name: of the parameter, for the message.
+    """
+    if batch < 1:
+        raise ParameterError(f"{name} must be at least 1 sample, but got {batch}. Try {name} 8.")
+    if batch > (MAX_BATCH if samples is None else samples):
+        there_are = "" if samples is None else " that the task has to train with"
+        most = MAX_BATCH if samples is None else samples
+        raise ParameterError(
+            f"{name} must be at most the {most:,} samples{there_are}, but got {batch:,}. Try {name} 8."
+        )
 
 
 def positive(name: str, value: float) -> None:

@@ -95,6 +95,11 @@ class DataTask(Task):
         self.shares.refuse_more_parts_than(len(self.data.labels))
 
     @property
+    def samples(self) -> int:
+        """All but those kept back."""
+        return len(self.data.labels)
+
+    @property
     def target(self) -> Target:
         """As given."""
         return self.goal

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from tailcut.errors import MissingExtraError
+from tailcut.extras import require
 from tailcut.learning.nets import mlp
 from tailcut.learning.tasks.base import Target
 from tailcut.learning.tasks.checks import between, whole
@@ -62,10 +62,9 @@ def relabelled(data: Dataset, share: float) -> Dataset:
 
 def digits_data() -> Dataset:
     """Pixels from 0 to 1; every fifth sample is kept back."""
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise MissingExtraError("scikit-learn", "train", "The task digits") from error
+    require("The task digits", "sklearn")
+    from sklearn.datasets import load_digits
+
     pixels, labels = load_digits(return_X_y=True)
     kept_back = torch.arange(len(labels)) % EVERY == 0
     inputs = torch.from_numpy((pixels / 16.0).astype(np.float32))

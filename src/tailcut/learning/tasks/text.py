@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from tailcut.bounded_files import open_file
 from tailcut.errors import InputError
 from tailcut.learning.nets import CausalNet, seeded
 from tailcut.learning.tasks.base import Batch, Predict, Target, Task
@@ -51,6 +52,11 @@ class Text(Task):
     layers: int = 3
     goal: float = 2.8
     shares: Shares = field(default_factory=Shares)
+
+    @property
+    def samples(self) -> int:
+        """Pieces, each of which begins at another byte."""
+        return len(self.train) - self.length
 
     @property
     def target(self) -> Target:
@@ -145,7 +151,7 @@ def split(ids: Tensor, length: int) -> tuple[Tensor, Tensor]:
 def read_file(path: Path, limit: int) -> bytes:
     """The first bytes of a file."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return file.read(limit)
     except OSError as error:
         raise wrong(

@@ -16,7 +16,7 @@ It shares no code with the engine. What it asks for:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -72,9 +72,11 @@ def check(folder: Path) -> Verdict:
 
 
 def _all(found: Sequence[Life], course: Course) -> Iterator[str]:
+    made = {(line.version, line.digest) for life in found for line in life.applied}
     for life in found:
         for piece in stretches(life):
             yield from _in_order(piece)
+            yield from _begins_well(piece, course, made)
             yield from _agrees(piece, course)
         yield from _promises(life)
         yield from _strays(life, course, found)
@@ -103,10 +105,17 @@ def _in_order(piece: Stretch) -> Iterator[str]:
         version = update.version
 
 
-def _agrees(piece: Stretch, course: Course) -> Iterator[str]:
-    at_first = course.updates.get(piece.begin)
-    if piece.digest and at_first is not None and at_first.digest != piece.digest:
+def _begins_well(piece: Stretch, course: Course, made: Collection[tuple[int, str]]) -> Iterator[str]:
+    """A version that was lost with all who had it is made anew; until then the lost one is the right one."""
+    version = course.updates.get(piece.begin)
+    if not piece.digest or version is None or version.digest == piece.digest:
+        return
+    was_made_anew = bool(piece.lines) and piece.lines[0].at < version.at
+    if not (was_made_anew and (piece.begin, piece.digest) in made):
         yield f"Of {piece.life}: it began at version {piece.begin} with other numbers than that has."
+
+
+def _agrees(piece: Stretch, course: Course) -> Iterator[str]:
     for update in piece.updates:
         known = course.updates.get(update.version)
         if known is None or known.chain != update.chain:
@@ -158,13 +167,23 @@ def _strays(life: Life, course: Course, found: Sequence[Life]) -> Iterator[str]:
 
 
 def _was_alone(life: Life, stray: Line, found: Sequence[Life]) -> bool:
-    """Whether all who made that version otherwise lived before or after: who is killed as a whole loses updates."""
-    others = [
-        other
+    """Whether all who had an update ended before anybody made its version otherwise: nobody was left to hand it on.
+
+    Or everybody who made it otherwise had ended before this life began: a run that is killed as a whole loses updates.
+    """
+    having = [other for other in found if any(_is_same(line, stray) for line in other.applied)]
+    ended = max(other.last for other in having)
+    otherwise = [
+        (other, line.at)
         for other in found
-        if any(line.version == stray.version and line.chain != stray.chain for line in other.applied)
+        for line in other.applied
+        if line.version == stray.version and line.chain != stray.chain
     ]
-    return all(other.lines[-1].at < life.began or other.began > life.lines[-1].at for other in others)
+    return all(other.last < life.began or at > ended for other, at in otherwise)
+
+
+def _is_same(one: Line, other: Line) -> bool:
+    return (one.version, one.chain) == (other.version, other.chain)
 
 
 def _without_copy(lines: Sequence[Line], last: bool) -> Sequence[Line]:

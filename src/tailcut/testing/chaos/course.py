@@ -60,7 +60,9 @@ def stretches(life: Life) -> list[Stretch]:
     """A life, cut where it copied a state."""
     found, begin, digest, lines = list[Stretch](), 0, "", list[Line]()
     for line in life.lines:
-        if line.what == "copied" or (line.what == "begun" and not _applied_or_copied(life, line)):
+        if line.what in ("copied", "resumed") or (
+            line.what == "begun" and not _applied_or_copied(life, line)
+        ):
             found.append(Stretch(life, begin, digest, tuple(lines)))
             begin, digest, lines = line.version, line.digest, []
         lines.append(line)
@@ -70,7 +72,7 @@ def stretches(life: Life) -> list[Stretch]:
 def _applied_or_copied(life: Life, begun: Line) -> bool:
     """Whether a life had a state before it says that it has begun."""
     before = life.lines[: life.lines.index(begun)]
-    return any(line.what in ("applied", "copied") for line in before)
+    return any(line.what in ("applied", "copied", "resumed") for line in before)
 
 
 def course_of(lives: Sequence[Life]) -> Course:

@@ -21,6 +21,8 @@ ANYBODY = -1
 """A victim: whoever comes to the point first."""
 CONTROLLER = -2
 """A victim, from outside."""
+ACCEPTED = -3
+"""In `also`: all others in the victim's last update."""
 OUTSIDE = "outside"
 """No point in particular."""
 POINTS = (
@@ -38,7 +40,7 @@ POINTS = (
     *("reported", "pulling", "stopped", "entering", "offering", "copying", "copied", "staging", "staged"),
     *("published", OUTSIDE),
 )
-DEEDS = ("kill", "stop", "throttle", "fill")
+DEEDS = ("kill", "orphan", "stop", "throttle", "fill")
 SHARE = 0.2
 """Of the time that a throttled process runs."""
 
@@ -52,11 +54,12 @@ class Fault:
         number: in the plan.
         victim: a worker, or `ANYBODY`, or `CONTROLLER`.
         point: where it is struck.
-        deed: `kill`; `stop` for some seconds; `throttle` likewise; `fill` the disk that the engine writes to likewise.
+        deed: `kill`; `orphan`: the victim lives, and all others in `also` are killed; `stop` for some seconds;
+            `throttle` likewise; `fill` the disk that the engine writes to likewise.
         left: segments of a ring that are still to come, at the point `segment`.
         delay: seconds between the point and the deed.
         seconds: that the deed lasts.
-        also: who is killed at the same moment: workers, or `CONTROLLER`.
+        also: who is killed at the same moment: workers, `CONTROLLER`, or `ACCEPTED`.
         calm: it waits until everybody takes part.
         pause: seconds after the fault before it, at least; of the first, after the start of the run.
         gap: versions from then on.
@@ -106,6 +109,9 @@ class Plan:
         restarts: of each worker, at most.
         journal: whether the controller keeps one.
         checkpoint_every: updates from one checkpoint to the next; 0 for none.
+        min_workers: with fewer the run waits.
+        patience: seconds that an armed fault has to come to strike.
+        spares_holders: whether faults wait while they could kill the last workers that have the net's state.
         bug: to make in the engine, by its name in `bugs.py`; empty for none.
     """
 
@@ -124,6 +130,9 @@ class Plan:
     restarts: int = 1000
     journal: bool = False
     checkpoint_every: int = 0
+    min_workers: int = 1
+    patience: Seconds = 15.0
+    spares_holders: bool = True
     bug: str = ""
 
     def write(self, path: Path) -> None:
@@ -172,6 +181,15 @@ def kills(phase: str, times: int, workers: int, seed: int) -> tuple[Fault, ...]:
     return numbered(faults)
 
 
+def newest_holders(times: int) -> tuple[Fault, ...]:
+    """Deaths of all workers in an update, soon after it was made: the others are told of it, and cannot have it."""
+    delays = (0.0, 0.002, 0.005, 0.01, 0.02)
+    told: dict[str, Any] = {"also": (ACCEPTED,), "phase": "all in the newest update"}
+    return numbered(
+        [Fault(0, ANYBODY, "reported", delay=delays[n % len(delays)], **told) for n in range(times)]
+    )
+
+
 def several(workers: int, seed: int) -> tuple[Fault, ...]:
     """Deaths of more than one: two at once, with the controller, in mid-copy, in a change of epochs."""
     chances = random.Random(seed)
@@ -191,6 +209,54 @@ def several(workers: int, seed: int) -> tuple[Fault, ...]:
         Fault(0, ANYBODY, "entering", phase="entering a new epoch", **at_once),
     ]
     return numbered(found)
+
+
+def bereavements(workers: int, seed: int, times: int = 3) -> tuple[Fault, ...]:
+    """Deaths, in an order of chance, after most of which no worker is left that has the net's state."""
+    chances = random.Random(f"bereavements {seed}")
+    kinds = [chances.choice(BEREAVEMENTS) for _ in range(times)]
+    return numbered([fault for kind in kinds for fault in _bereavement(chances, kind, workers)])
+
+
+BEREAVEMENTS = (
+    "all at once",
+    "all with the controller",
+    "one after the other",
+    "all but a joiner",
+    "all but a joiner, with the controller",
+    "all but a joiner that has copied",
+    "all who have the state, while a joiner copies",
+    "a joiner in mid-copy, then the others",
+)
+"""Ways in which those die who have the state. A joiner has none until it has copied it."""
+
+
+def _bereavement(chances: random.Random, kind: str, workers: int) -> list[Fault]:
+    everybody = tuple(range(workers))
+    first, *others = chances.sample(everybody, workers)
+    at_once: dict[str, Any] = {"calm": False, "gap": 0, "phase": kind}
+    with_controller = (CONTROLLER,) if "controller" in kind else ()
+    begin = Fault(0, first, delay=chances.uniform(0.0, 0.3), phase=kind)
+    match kind:
+        case "all at once" | "all with the controller":
+            return [replace(begin, also=(*others, *with_controller))]
+        case "one after the other":
+            pauses = [chances.uniform(0.05, 1.5) for _ in others]
+            return [
+                begin,
+                *(Fault(0, one, pause=pause, **at_once) for one, pause in zip(others, pauses, strict=True)),
+            ]
+        case "all but a joiner" | "all but a joiner, with the controller":
+            also = (*everybody, *with_controller)
+            return [begin, Fault(0, ANYBODY, "copying", "orphan", also=also, **at_once)]
+        case "all but a joiner that has copied":
+            return [begin, Fault(0, ANYBODY, "copied", "orphan", also=everybody, **at_once)]
+        case "all who have the state, while a joiner copies":
+            return [begin, Fault(0, ANYBODY, "offering", also=tuple(others), **at_once)]
+        case _:
+            pause = chances.uniform(0.0, 1.0)
+            rest = replace(begin, victim=others[0], also=tuple(others[1:]), pause=pause, **at_once)
+            return [begin, Fault(0, ANYBODY, "copying", **at_once), rest]
 
 
 def at_random(times: int, workers: int, seed: int, pause: Seconds) -> tuple[Fault, ...]:

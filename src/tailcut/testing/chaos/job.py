@@ -45,7 +45,7 @@ from tailcut.engines.live import points
 from tailcut.engines.live.data.ring import SEGMENT
 
 DIRECTIONS = 4
-ANYBODY = -1
+ANYBODY, ACCEPTED = -1, -3
 UNNOTED = ("segment", "summed", "submitted", "reported")
 """Points that say nothing to whoever reads the journals."""
 
@@ -123,11 +123,12 @@ class Strikes:
         self._workers: int = plan["workers"]
         self._mine = [fault for fault in plan["faults"] if fault["victim"] in (worker, ANYBODY)]
         self._segments = 0
+        self._accepted: tuple[int, ...] = ()
 
     def look(self, point: str, version: int, accepted: tuple[int, ...]) -> None:
         """This worker has come there."""
         if accepted:
-            self._workers = len(accepted)
+            self._workers, self._accepted = len(accepted), accepted
         if point == "reducing":
             self._segments = 0
         self._segments += point == "segment"
@@ -162,8 +163,10 @@ class Strikes:
             self._do(fault, version)
 
     def _do(self, fault: dict[str, Any], version: int) -> None:
+        also = [*fault["also"], *(self._accepted if ACCEPTED in fault["also"] else ())]
         told = {
             **fault,
+            "also": [other for other in also if other not in (ACCEPTED, self._worker)],
             "worker": self._worker,
             "version": version,
             "pid": os.getpid(),
@@ -176,8 +179,11 @@ class Strikes:
             os.link(draft, self._folder / "struck" / str(fault["number"]))
         except FileExistsError:
             return
-        for other in fault["also"]:
-            _kill(self._folder / "pids" / str(other))
+        for other in also:
+            if other not in (ACCEPTED, self._worker):
+                _kill(self._folder / "pids" / str(other))
+        if fault["deed"] == "orphan":
+            return
         os.kill(os.getpid(), signal.SIGSTOP if fault["deed"] == "stop" else signal.SIGKILL)
 
 
@@ -215,7 +221,7 @@ def main(folder: Path) -> None:
     def watcher(point: str, version: int, chain: bytes, accepted: tuple[int, ...]) -> None:
         if point == "applied":
             journal.note(point, version=version, chain=chain.hex(), accepted=accepted, digest=net.digest)
-        elif point == "copied":
+        elif point in ("copied", "resumed"):
             journal.note(point, version=version, digest=net.digest)
         elif point not in UNNOTED:
             journal.note(point, version=version)
@@ -243,6 +249,7 @@ def train(
         journal=folder / "disk" / "run" if plan["journal"] else None,
         checkpoints=folder / "disk" / "kept" if plan["checkpoint_every"] else None,
         checkpoint_every=plan["checkpoint_every"] or 1,
+        min_workers=plan["min_workers"],
     )
     journal.note("begun", version=opt.version, digest=net.digest)
     chances = np.random.default_rng([plan["seed"], opt.worker, journal.life])

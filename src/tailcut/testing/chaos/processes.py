@@ -19,9 +19,11 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 def children(pid: int) -> list[int]:
     """Of a process, now."""
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):
-            found += map(int, task.read_text().split())
+    # It, or one of its threads, may end meanwhile.
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").glob("*/children"):
+            with suppress(OSError):
+                found += map(int, task.read_text().split())
     return found
 
 

@@ -25,7 +25,9 @@ from tailcut.types import Seconds
 JOB = Path(__file__).with_name("job.py")
 LOOK: Seconds = 0.02
 STANDSTILL: Seconds = 40.0
-"""Without an update, after which a run is given up."""
+"""Seconds without an update after which a run is given up."""
+RESTARTS: Seconds = 120.0
+"""The same where all workers may be killed: those started again load torch side by side, after growing pauses."""
 LEAVE_IN = 15
 """Versions from the last fault to the end."""
 
@@ -151,7 +153,7 @@ def _seen_through(
         if done and not announced and plan.total is None:
             folder.announce_end(view.newest + LEAVE_IN)
             announced = True
-        why = _given_up(view, now, began, limit)
+        why = _given_up(view, now, began, limit, STANDSTILL if plan.spares_holders else RESTARTS)
         if why:
             break
         time.sleep(LOOK)
@@ -163,11 +165,11 @@ def _seen_through(
     return Ended(folder, code, why, seconds, striking.missed, 0 if why else len(left), uses)
 
 
-def _given_up(view: View, now: Seconds, began: Seconds, limit: Seconds) -> str:
+def _given_up(view: View, now: Seconds, began: Seconds, limit: Seconds, standstill: Seconds) -> str:
     if now - began > limit:
         return f"The run took longer than {limit:g} s and was given up at version {view.newest}."
-    if now - max(view.moved, began) > STANDSTILL:
-        return f"The run stood still at version {view.newest} for {STANDSTILL:g} s and was given up."
+    if now - max(view.moved, began) > standstill:
+        return f"The run stood still at version {view.newest} for {standstill:g} s and was given up."
     return ""
 
 

@@ -14,8 +14,6 @@ from tailcut.testing.chaos.processes import Process
 from tailcut.testing.chaos.view import View
 from tailcut.types import Seconds
 
-PATIENCE: Seconds = 15.0
-"""For a fault that is armed and does not come to strike."""
 SETTLED, ONWARD = 0.3, 3
 """Seconds after a fault, and versions, before it can be seen whether everybody is there."""
 BEAT: Seconds = 0.1
@@ -57,9 +55,9 @@ class Striking:
 
     def __init__(self, plan: Plan, folder: Folder, tell: Callable[[str], None] = lambda text: None) -> None:
         self.missed = 0
-        self._folder, self._tell = folder, tell
+        self._folder, self._tell, self._patience = folder, tell, plan.patience
         self._to_come = list(plan.faults)
-        self._least = min(3, plan.workers // 2)
+        self._least = min(3, plan.workers // 2) if plan.spares_holders else 0
         self._armed: dict[int, tuple[Fault, Seconds]] = {}
         self._lasting: list[_Lasting] = []
         self._last: Seconds | None = None
@@ -91,7 +89,10 @@ class Striking:
             return
         while self._to_come and self._is_due(self._to_come[0], view, now):
             fault, self._last = self._to_come.pop(0), now
-            self._armed[fault.number] = fault, now + (fault.delay if fault.point == OUTSIDE else PATIENCE)
+            self._armed[fault.number] = (
+                fault,
+                now + (fault.delay if fault.point == OUTSIDE else self._patience),
+            )
             if fault.point != OUTSIDE:
                 self._folder.arm(fault, view.newest + fault.gap)
 

@@ -46,6 +46,9 @@ class Bug(Enum):
     IN_PLACE = "a round is made again from the vector that the attempt before has changed"
     EARLY_CHECKPOINT = "a checkpoint is published when one worker has its version, before all have said so"
     STALE_HOLDER = "who joins gives others updates that it had before, which the epoch may have made anew"
+    BEHIND_CHECKPOINT = (
+        "a worker that was left behind goes on from its own state, though a newer checkpoint was published"
+    )
     SHORTEST_LOG = "a new epoch goes on from the oldest version that a member has"
 
 
@@ -63,6 +66,7 @@ class Bounds:
         most_epochs: that so much trouble can lead to; more are taken for a run that never gets on.
         hasty: whether a controller that takes over may go on without somebody who is well but slow; a silence.
         to_the_end: whether the search goes on when the last version is made, until all have left.
+        checkpoints: whether workers keep checkpoints, to which a run returns that has lost its state.
     """
 
     workers: int = 3
@@ -73,6 +77,7 @@ class Bounds:
     most_epochs: int = 16
     hasty: bool = False
     to_the_end: bool = False
+    checkpoints: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MOST_WORKERS:
@@ -84,4 +89,11 @@ class Bounds:
     def hub(self, term: int, follows_loss: bool = False) -> Hub:
         """A controller, before its roll call."""
         rounds = Rounds(self.policy, late_finish=True)
-        return Hub(rounds, self.workers, term=term, total=self.total, follows_loss=follows_loss)
+        return Hub(
+            rounds,
+            self.workers,
+            term=term,
+            total=self.total,
+            follows_loss=follows_loss,
+            resumes=self.checkpoints,
+        )

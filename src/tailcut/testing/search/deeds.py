@@ -10,10 +10,10 @@ from tailcut.testing.search import rules, workers
 from tailcut.testing.search.bounds import Bounds, Bug, Troubles
 from tailcut.testing.search.controllers import Controllers, Facts, Said
 from tailcut.testing.search.explore import BrokenRuleError
-from tailcut.testing.search.logs import EMPTY, Logs
+from tailcut.testing.search.logs import Logs
 from tailcut.testing.search.reading import reads
 from tailcut.testing.search.scene import Scene
-from tailcut.testing.search.steps import Step
+from tailcut.testing.search.steps import Step, living
 from tailcut.testing.search.workers import OVER, Gradient, Phase, Worker
 
 
@@ -51,6 +51,7 @@ class Deeds:
             "cut": self._cut,
             "restart": self._restart,
             "take over": self._take_over,
+            "publish": self._publish,
         }
 
     def do(self, scene: Scene, step: Step) -> None:
@@ -95,7 +96,7 @@ class Deeds:
             if before.epoch == 0 and before.term > 1:
                 rules.check_taken_over(new, scene.workers, shared.given_up, self._logs)
             # Where all are gone who had a version, the others go on from what they have.
-            kept = shared.kept if rules.living(shared.kept_by, scene.workers) else EMPTY
+            kept = shared.kept if living(shared.kept_by, scene.workers) else shared.published
             shared = shared._replace(begun=shared.begun + 1, given_up=frozenset(), kept=kept)
         facts = self._controllers.facts[controller]
         scene.shared = rules.published(facts, shared, scene.workers, self._logs)
@@ -107,7 +108,10 @@ class Deeds:
 
     def _read(self, scene: Scene, step: Step) -> None:
         number, before = step.worker, scene.workers[step.worker]
-        me = scene.workers[number] = reads(before, number, self._bounds.workers, self._logs)
+        me = reads(before, number, self._bounds.workers, self._logs)
+        if me.phase is Phase.GREETS and len(me.outbox) > len(before.outbox):
+            me = reads(self._resumed(before, scene), number, self._bounds.workers, self._logs)
+        scene.workers[number] = me
         if me.inside is not None:
             if me.gradient is Gradient.NONE:
                 raise BrokenRuleError(
@@ -166,8 +170,15 @@ class Deeds:
 
     def _renew(self, scene: Scene, step: Step) -> None:
         """What was still to be read is lost with the line."""
-        me = scene.workers[step.worker]._replace(inbox=())
+        me = self._resumed(scene.workers[step.worker]._replace(inbox=()), scene)
         scene.workers[step.worker] = workers.greets(me, step.worker, self._bounds.workers, self._logs)
+
+    def _resumed(self, me: Worker, scene: Scene) -> Worker:
+        """A worker that is to say Hello, with the newest checkpoint where its state is behind that."""
+        is_kept = self._bounds.checkpoints and me.phase is not Phase.DONE
+        if not is_kept or self._bug is Bug.BEHIND_CHECKPOINT:
+            return me
+        return workers.resumes(me, scene.shared.published, self._logs)
 
     def _hang_up(self, scene: Scene, step: Step) -> None:
         me = scene.workers[step.worker]
@@ -192,7 +203,10 @@ class Deeds:
     def _return(self, scene: Scene, step: Step) -> None:
         left, kept_by = scene.shared.left, scene.shared.kept_by - {step.worker}
         scene.shared = scene.shared._replace(left=left._replace(returns=left.returns - 1), kept_by=kept_by)
-        again = Worker(Phase.GREETS, scene.workers[step.worker].process + 1)
+        log = scene.shared.published
+        again = Worker(
+            Phase.GREETS, scene.workers[step.worker].process + 1, log=log, since=self._logs.length(log)
+        )
         scene.workers[step.worker] = workers.greets(again, step.worker, self._bounds.workers, self._logs)
 
     def _cut(self, scene: Scene, step: Step) -> None:
@@ -216,6 +230,10 @@ class Deeds:
             # It has lost everybody, but went on without those alone who were not in its last epoch.
             given_up = frozenset(number for number in given_up if not _was_in(scene.workers[number], facts))
         scene.shared = scene.shared._replace(given_up=given_up)
+
+    def _publish(self, scene: Scene, step: Step) -> None:
+        """The checkpoint of a version that everybody had reported gets its name."""
+        scene.shared = scene.shared._replace(published=scene.shared.kept)
 
 
 def _was_in(worker: Worker, facts: Facts) -> bool:

@@ -19,7 +19,8 @@ from tailcut.engines.live.messages import Applied
 MATTERS_NOT: Mapping[str, frozenset[str]] = {
     # Counted, told or learnt, and never looked at to decide something.
     "Hub": frozenset({"ignored", "_records", "_settled", "_began"}),
-    "Orders": frozenset({"scale", "_untold", "_making", "_began"}),
+    # All workers of the search use the same options, which agree whatever was remembered of them.
+    "Orders": frozenset({"scale", "agreement", "_untold", "_making", "_began"}),
     "Place": frozenset({"heard", "cut", "late", "arrivals"}),
     "Thinker": frozenset({"_lesson", "_state", "policy"}),
     "Rounds": frozenset({"policy", "acceptance", "now", "overhead"}),
@@ -27,6 +28,8 @@ MATTERS_NOT: Mapping[str, frozenset[str]] = {
     "Member": frozenset({"since"}),
     "OpenLedger": frozenset({"opened", "roster", "_seconds", "_observed", "_started", "_covered", "_fates"}),
     "Epochs": frozenset({"new"}),
+    "Change": frozenset({"is_broken"}),
+    "Suspicion": frozenset({"_doublings", "_since", "_expelled"}),
 }
 IN_ANY_ORDER = frozenset({"accepted", "_staleness"})
 """Lists whose order is only the one in which things came."""

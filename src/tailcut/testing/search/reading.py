@@ -36,7 +36,7 @@ def reads(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
             return stops(me, number, logs)
         case Again() if (message.term, message.epoch) >= epoch_of(me):
             return greets(me, number, workers, logs)
-        case New():
+        case New() if (message.term, message.epoch) > epoch_of(me):
             return _enters(me, number, message, logs)
         case Go() if message.version > version:
             return me._replace(phase=Phase.PULLS, goal=message.version)

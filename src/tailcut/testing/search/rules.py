@@ -7,15 +7,17 @@
     lost              a version that all had reported, or whose checkpoint was published, is never gone back behind
     forgotten         a controller that takes over goes on from all that was applied by anybody it did not give up
     gave up           a run fails only where nobody who is left has the state of the net, and ends at its last version
+                      With checkpoints it never fails
     stuck             as long as somebody has a state, the run gets to its end, with everybody who is left
     endless           so much trouble, so many epochs, and no more
 
-Where all are gone who had a version, the others may go on from what they have.
+Where all are gone who had a version, the others may go on from what they have; with checkpoints, from no older version
+than that of the newest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from tailcut.engines.live.controller.change import NO_STATE
@@ -24,6 +26,7 @@ from tailcut.testing.search.controllers import Facts
 from tailcut.testing.search.explore import BrokenRuleError
 from tailcut.testing.search.logs import EMPTY, Logs
 from tailcut.testing.search.scene import Shared
+from tailcut.testing.search.steps import living
 from tailcut.testing.search.workers import OVER, Phase, Worker
 
 HAS_STATE = (Phase.COMPUTES, Phase.WAITS, Phase.REDUCES, Phase.PULLS, Phase.LEAVES)
@@ -67,11 +70,10 @@ def check_new(new: New, shared: Shared, workers: Sequence[Worker], logs: Logs) -
         raise BrokenRuleError(
             "lost", f"Epoch {new.epoch} goes on from version {new.base}, but {known}: {who}."
         )
-
-
-def living(those: Iterable[int], workers: Sequence[Worker]) -> list[int]:
-    """Those whose process is there."""
-    return sorted(number for number in those if workers[number].phase not in OVER)
+    holder = workers[new.holder]
+    if holder.phase not in OVER and logs.start(holder.log, logs.length(shared.published)) != shared.published:
+        has, kept = logs.tell(logs.start(holder.log, new.base)), logs.tell(shared.published)
+        raise BrokenRuleError("lost", f"Epoch {new.epoch} goes on from {has}, but a checkpoint holds {kept}.")
 
 
 def check_taken_over(new: New, workers: Sequence[Worker], given_up: frozenset[int], logs: Logs) -> None:

@@ -48,6 +48,7 @@ class Shared(NamedTuple):
         kept_by: who was there when that was so, and has not been started anew.
         begun: epochs, under all controllers.
         given_up: whom the controller before this one had gone on without.
+        published: the log up to the version of the newest checkpoint; without checkpoints always the empty one.
     """
 
     left: Troubles
@@ -56,6 +57,7 @@ class Shared(NamedTuple):
     kept_by: frozenset[int] = frozenset()
     begun: int = 0
     given_up: frozenset[int] = frozenset()
+    published: int = EMPTY
 
 
 @final

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tailcut.engines.live.messages import Again, New, Refused, Stop
+from tailcut.engines.live.messages import Again, FromController, New, Refused, Stop
 from tailcut.testing.search.bounds import Bounds, Bug
 from tailcut.testing.search.controllers import Facts
 from tailcut.testing.search.logs import Logs
 from tailcut.testing.search.scene import Scene
-from tailcut.testing.search.workers import IN_STEP, OVER, Phase, Worker, address
+from tailcut.testing.search.workers import IN_STEP, OVER, Phase, Worker, address, epoch_of
 
 TROUBLE = frozenset({"kill", "stall", "silence", "cut", "restart", "return"})
 NOBODY = -1
@@ -31,10 +31,15 @@ class Step(NamedTuple):
     number: int = 0
 
 
+def living(those: Iterable[int], workers: Sequence[Worker]) -> list[int]:
+    """Return those whose process is there."""
+    return sorted(number for number in those if workers[number].phase not in OVER)
+
+
 def possible(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: Logs) -> list[Step]:
     """Everything that can happen."""
     if facts.deserted:
-        return _deserted(scene, facts, bug, logs)
+        return _deserted(scene, facts, bounds, bug, logs)
     if facts.ended and not bounds.to_the_end:
         return []
     found: list[Step] = []
@@ -46,15 +51,17 @@ def possible(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: 
         if worker.phase not in OVER:
             found += _by_itself(scene, facts, number, bug, logs)
     found += _time(scene, facts, bounds)
+    if bounds.checkpoints and _can_publish(scene, facts):
+        found.append(Step("publish"))
     if scene.shared.begun <= bounds.epochs and not facts.over:
         found += _trouble(scene, facts)
     return found
 
 
-def _deserted(scene: Scene, facts: Facts, bug: Bug | None, logs: Logs) -> list[Step]:
+def _deserted(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: Logs) -> list[Step]:
     """All workers are lost to the controller. Those who are still there go on until another takes its place."""
     alive = [number for number, worker in enumerate(scene.workers) if worker.phase not in OVER]
-    if not alive:
+    if not alive and not (bounds.checkpoints and scene.shared.left.returns):
         return []
     steps = [step for number in alive for step in _by_itself(scene, facts, number, bug, logs)]
     return [*(step for step in steps if step.what != "hang up"), Step("take over")]
@@ -83,7 +90,7 @@ def _by_itself(scene: Scene, facts: Facts, number: int, bug: Bug | None, logs: L
         )
         what = "copy" if phase is Phase.COPIES else "pull"
         yield from (Step(what, number, log) for log in at_hand)
-        is_called = any(isinstance(message, New | Stop | Again | Refused) for message in worker.inbox)
+        is_called = any(_calls(message, worker) for message in worker.inbox)
         idle = not at_hand and not is_called
         if is_called:
             yield Step("look up", number)
@@ -91,6 +98,23 @@ def _by_itself(scene: Scene, facts: Facts, number: int, bug: Bug | None, logs: L
         yield Step("hang up", number)
     if worker.haunts is not None and phase in READS and scene.reduction(worker.haunts).complete:
         yield Step("complete after all", number)
+
+
+def _calls(message: FromController, worker: Worker) -> bool:
+    """Whether a message calls a worker away from what it fetches."""
+    if isinstance(message, New):
+        return (message.term, message.epoch) > epoch_of(worker)
+    return isinstance(message, Stop | Again | Refused)
+
+
+def _can_publish(scene: Scene, facts: Facts) -> bool:
+    """Whether a checkpoint may get its name: of the version that all had reported, by one of them that is in the run.
+
+    One that was cut off may do so later, too. That is not explored: it does no harm, since the run has that version
+    still, or has made it anew, or returns to it.
+    """
+    in_run = {*facts.there, *facts.serving} & scene.shared.kept_by
+    return scene.shared.published != scene.shared.kept and bool(living(in_run, scene.workers))
 
 
 def updates(scene: Scene, number: int, worker: Worker, bug: Bug | None, logs: Logs) -> list[int]:

@@ -147,6 +147,16 @@ def greets(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
     return says(me, hello)
 
 
+def resumes(me: Worker, published: int, logs: Logs) -> Worker:
+    """It loads the newest checkpoint where its own state is behind that, before it says Hello to another controller."""
+    is_newer = logs.length(published) > logs.length(me.log)
+    differs = me.stands[1] > 0 and logs.length(published) == logs.length(me.log) and published != me.log
+    if not (is_newer or differs):
+        return me
+    since = logs.length(published)
+    return me._replace(log=published, since=since, stands=(1, 0), gradient=Gradient.NONE, inside=None)
+
+
 def arrives(me: Worker, number: int, logs: Logs) -> Worker:
     """It comes to `step()` with a gradient."""
     me = me._replace(phase=Phase.WAITS, gradient=Gradient.OWN)

@@ -22,7 +22,7 @@ if __name__ == "__main__":
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
     inner = torch.optim.Adam(net.parameters(), lr=0.1)
     # Nobody keeps more than the newest update.
-    opt = tailcut.Optimizer(inner, net, policy="backup:c=2", total=TOTAL, log_bytes=0, max_wait=20.0)
+    opt = tailcut.Optimizer(inner, net, policy="backup:c=2", total=TOTAL, log_bytes=0, max_wait=100.0)
     far, back = out / "far", out / "back"
     seen = []
     for _ in opt.rounds(range(TOTAL)):

@@ -40,9 +40,9 @@ def reduce(*given: Any, **named: Any) -> None:
         raise ReduceError("It did not end.")
 
 
-def apply(replica: updating.Replica, scale: float) -> None:
+def apply(replica: updating.Replica, *given: Any) -> None:
     die_at("applying", replica.version)
-    applies(replica, scale)
+    applies(replica, *given)
 
 
 if __name__ == "__main__":
@@ -51,7 +51,7 @@ if __name__ == "__main__":
     net = nn.Linear(4, 2)
     made: list[list[int]] = []
     inner = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-    opt = tailcut.Optimizer(inner, net, policy="wait-all", max_wait=20.0, journal=Path(sys.argv[1]) / "run")
+    opt = tailcut.Optimizer(inner, net, policy="wait-all", max_wait=100.0, journal=Path(sys.argv[1]) / "run")
     for _ in opt.rounds(range(1000), total=TOTAL):
         die_at("computing", opt.version)
         opt.zero_grad()

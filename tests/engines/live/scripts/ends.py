@@ -20,7 +20,7 @@ TOTAL = 6
 
 def wait_for(file: Path) -> None:
     """Until another worker has written it."""
-    ends = time.monotonic() + 30.0
+    ends = time.monotonic() + 90.0
     while not file.exists() and time.monotonic() < ends:
         time.sleep(0.01)
 
@@ -31,7 +31,7 @@ if __name__ == "__main__":
     net = nn.Linear(4, 2)
     inner = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     opt = tailcut.Optimizer(
-        inner, net, policy="backup:c=1", total=TOTAL, max_wait=30.0, checkpoints=out / "kept"
+        inner, net, policy="backup:c=1", total=TOTAL, max_wait=100.0, checkpoints=out / "kept"
     )
     has_killed = False
     for _ in opt.rounds(range(100_000)):

@@ -41,7 +41,9 @@ if __name__ == "__main__":
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
     inner = torch.optim.Adam(net.parameters(), lr=0.1)
     slower = torch.optim.lr_scheduler.LambdaLR(inner, schedule)
-    opt = tailcut.Optimizer(inner, net, policy="wait-all", scheduler=slower, min_workers=least, max_wait=20.0)
+    opt = tailcut.Optimizer(
+        inner, net, policy="wait-all", scheduler=slower, min_workers=least, max_wait=100.0
+    )
     if back:
         (out / "back").write_text(str(opt.version))
     lines = (out / f"{worker}.jsonl").open("a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 import time
@@ -16,7 +17,7 @@ import tailcut
 
 def run(name: str, out: Path) -> None:
     recipe = RECIPES[name]
-    net = recipe.net()
+    net = recipe.net(int(os.environ["RANK"]))
     optimiser = recipe.optimiser(net)
     opt = tailcut.Optimizer(
         optimiser,
@@ -26,7 +27,7 @@ def run(name: str, out: Path) -> None:
         scheduler=recipe.scheduler(optimiser),
         clip_norm=recipe.clip_norm,
         total=TOTAL,
-        max_wait=20.0,
+        max_wait=100.0,
     )
     # A scale of every worker's own: gradients are unscaled before they are averaged.
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** (10 + opt.worker), enabled=recipe.overflows)
@@ -36,6 +37,7 @@ def run(name: str, out: Path) -> None:
         worker, version = opt.worker, opt.version
         if random.Random(f"{worker} {version}").random() < 0.15:
             time.sleep(0.004)
+        recipe.set_rate(opt, version)
         opt.zero_grad()
         recipe.backward(net, worker, version, scaler.scale)
         if recipe.overflow(worker, version):

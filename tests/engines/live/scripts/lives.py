@@ -32,7 +32,7 @@ class Net(nn.Module):
 def wrapped(**how: Any) -> tuple[tailcut.Optimizer, Net]:
     torch.manual_seed(0)
     net = Net()
-    given = {"policy": "wait-all", "max_wait": 10.0} | how
+    given = {"policy": "wait-all", "max_wait": 100.0} | how
     return tailcut.Optimizer(torch.optim.SGD(net.parameters(), lr=0.1), net, **given), net
 
 

@@ -1,4 +1,4 @@
-"""A run that is killed as a whole at some version, if it is told to; it goes on from its newest checkpoint.
+"""A run that is killed as a whole at some version, once, if it is told to; it goes on from its newest checkpoint.
 
 With a third argument each worker has a folder of its own, and so only the first one has checkpoints.
 """
@@ -29,14 +29,15 @@ if __name__ == "__main__":
     folder = f"kept by {os.environ['RANK']}" if sys.argv[3:] and os.environ["RANK"] != "0" else "kept"
     kept = {"checkpoints": out / folder, "checkpoint_every": EVERY, "keep": 2}
     opt = tailcut.Optimizer(
-        inner, net, policy="wait-all", scheduler=slower, total=TOTAL, max_wait=20.0, **kept
+        inner, net, policy="wait-all", scheduler=slower, total=TOTAL, max_wait=100.0, **kept
     )
-    first = opt.version
+    first, died = opt.version, out / f"died.{opt.worker}"
     for _ in opt.rounds(range(1000)):
-        if opt.version == dies_at:
+        if opt.version == dies_at and not died.exists():
             # Published in the background, once everybody is known to have come there.
             while not list((out / "kept").glob("v*.safetensors")):
                 time.sleep(0.01)
+            died.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         opt.zero_grad()
         generator = torch.Generator().manual_seed(100 * opt.version + opt.worker)

@@ -28,7 +28,7 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     net = nn.Linear(4, 2)
     inner = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-    opt = tailcut.Optimizer(inner, net, policy="backup:c=2", max_wait=20.0, journal=out / "run")
+    opt = tailcut.Optimizer(inner, net, policy="backup:c=2", max_wait=100.0, journal=out / "run")
     if back:
         (out / "back").write_text(str(opt.version))
     lines = (out / f"{worker}.jsonl").open("a")

@@ -24,7 +24,7 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     net = nn.Linear(4, 1)
     inner = torch.optim.SGD(net.parameters(), lr=0.1)
-    opt = tailcut.Optimizer(inner, net, policy="wait-all", total=TOTAL, max_wait=20.0, checkpoints=kept)
+    opt = tailcut.Optimizer(inner, net, policy="wait-all", total=TOTAL, max_wait=100.0, checkpoints=kept)
     if opt.version > 0:
         back.write_text(str(opt.version))
     for _ in opt.rounds(range(1000)):

@@ -3,6 +3,12 @@
 Checkpoints.stage ─▶ (written in the background) ─▶ Checkpoints.confirmed ─▶ FOLDER/v00000120.safetensors ─▶ newest
 """
 
+# ruff: noqa: E402
+
+from tailcut.extras import require
+
+require("Checkpoints of training", "torch")
+
 from tailcut.engines.live.checkpoints.loading import Checkpoint, newest
 from tailcut.engines.live.checkpoints.order import Order
 from tailcut.engines.live.checkpoints.positions import Positions

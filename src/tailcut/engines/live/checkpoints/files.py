@@ -6,7 +6,6 @@ read. Reading executes nothing, whatever a file contains.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
@@ -15,7 +14,9 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from tailcut.bounded_files import open_file, parse_json
 from tailcut.engines.live.checkpoints.trees import CheckpointError, Flat, state_of
+from tailcut.errors import one_line
 from tailcut.sealing import BLANK, seal, seal_of
 
 KIND, VERSION = "tailcut checkpoint", "1"
@@ -46,10 +47,10 @@ def read(path: Path) -> Any:
         FileNotFoundError: it is not there.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             found = seal_of(file)
         found.check()
-        words = json.loads(found.header)["__metadata__"]
+        words = parse_json(found.header.decode())["__metadata__"]
         if (words["format"], words["version"]) != (KIND, VERSION):
             raise ValueError(
                 f"it is {words['format']!r} of version {words['version']!r}, not {KIND!r} of version {VERSION!r}"
@@ -60,12 +61,12 @@ def read(path: Path) -> Any:
     except OSError as problem:
         raise CheckpointError(f"{path} cannot be read: {reason(problem)}.") from problem
     except _NOT_READ as problem:
-        raise CheckpointError(f"{path} is no whole checkpoint: {problem}.") from problem
+        raise CheckpointError(f"{path} is no whole checkpoint: {one_line(problem)}.") from problem
 
 
 def reason(problem: Exception) -> str:
     """Why a file could not be read or written, in the system's words where it was the system."""
-    number = problem.errno if isinstance(problem, OSError) else None
-    if number is None and (found := _SYSTEM_ERROR.search(str(problem))):
-        number = int(found[1])
-    return os.strerror(number) if number else str(problem).rstrip(".") or type(problem).__name__
+    if isinstance(problem, OSError) and problem.strerror:
+        return problem.strerror
+    found = _SYSTEM_ERROR.search(str(problem))
+    return os.strerror(int(found[1])) if found else str(problem).rstrip(".") or type(problem).__name__

@@ -110,6 +110,13 @@ class Order:
             self._next = max(self._next, self.last + 1)
             yield self[self.last]
 
+    def begin(self, number: int) -> None:
+        """Hand out this mini-batch next, and then those that follow it."""
+        if number < 0:
+            raise ParameterError(f"Mini-batches are counted from 0, but got {number}.")
+        self._next, self.last = number, None
+        self._again.clear()
+
     def take_back(self, number: int | None = None) -> None:
         """A mini-batch came to nothing: it comes again, before any that has not been there yet.
 

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tailcut.bounded_files import parse_json
 from tailcut.errors import InputError
 
 _PLAIN = (type(None), bool, int, float, str)
@@ -89,7 +90,7 @@ def state_of(tree: str, tensors: dict[str, Tensor]) -> Any:
     Raises:
         ValueError, KeyError, TypeError, RuntimeError: these are no state.
     """
-    return _state(json.loads(tree), tensors)
+    return _state(parse_json(tree), tensors)
 
 
 def _plain(value: Any, way: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:

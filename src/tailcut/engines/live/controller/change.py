@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from typing import final
 
 from tailcut.engines.live.controller.places import NOTHING, Places
+from tailcut.engines.live.controller.suspicion import Suspicion
 from tailcut.engines.live.messages import Applied, Arrived, Bye, State
 from tailcut.types import Seconds, WorkerId
-
-PATIENCE: Seconds = 0.8
-"""For a worker in a reduction that others have given up, before it is expelled; again and again where it is needed."""
 
 NO_STATE = (
     "All who had the net's state are gone, before those who join could copy it. Resume from a checkpoint."
@@ -47,16 +45,18 @@ class Change:
 
     Args:
         places: what every worker does; kept up to date here while a change is under way.
+        suspicion: says how long silent workers are waited for.
 
     Attributes:
         under_way: whether one is.
+        is_broken: whether it began because a reduction could not end.
         until: the clock's seconds at which who is silent is expelled, if others have a state; None for never.
     """
 
-    def __init__(self, places: Places) -> None:
-        self.under_way = False
+    def __init__(self, places: Places, suspicion: Suspicion) -> None:
+        self.under_way = self.is_broken = False
         self.until: Seconds | None = None
-        self._places = places
+        self._places, self._suspicion = places, suspicion
         self._asked: set[WorkerId] = set()
         self._expelled: tuple[WorkerId, ...] = ()
         self._all_were_silent = False
@@ -68,8 +68,9 @@ class Change:
             now: the clock's seconds.
             is_broken: whether a reduction cannot end. Otherwise whoever reduces completes that, however long it takes.
         """
+        self.is_broken = is_broken or (self.under_way and self.is_broken)
         self.under_way = True
-        self.until = now + PATIENCE if is_broken else self.until
+        self.until = now + self._suspicion.patience if is_broken else self.until
         self._asked, self._expelled, self._all_were_silent = set(), (), False
 
     def hear(self, message: Arrived | Applied | State | Bye, now: Seconds) -> None:
@@ -77,13 +78,13 @@ class Change:
         place = self._places[message.worker]
         if self._all_were_silent and isinstance(message, Applied | State):
             # The machine moves again: the others have as long from now on.
-            self.until, self._all_were_silent = now + PATIENCE, False
+            self.until, self._all_were_silent = now + self._suspicion.patience, False
         match message:
             case Applied():
                 place.made(message.version)
             case State():
                 place.broke_off(message.version)
-                self.until = now + PATIENCE if self.until is None else self.until
+                self.until = now + self._suspicion.patience if self.until is None else self.until
             case Arrived():
                 place.has = max(place.has, message.version)
             case Bye():
@@ -100,7 +101,7 @@ class Change:
         if silent and (self.until is None or now < self.until):
             return None
         if silent and not self._is_held_without(silent):
-            self.until, self._all_were_silent = now + PATIENCE, True
+            self.until, self._all_were_silent = now + self._suspicion.patience, True
             return None
         for worker in silent:
             self._places.lose(worker)

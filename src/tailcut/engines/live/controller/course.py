@@ -21,19 +21,27 @@ class Course:
         total: version at which the run ends; None for when all workers have left.
         workers: how many take part.
         min_workers: with fewer the run waits for who was lost, and ends where too many have left in order.
+        resumes: whether a run without a state returns to the newest checkpoint.
 
     Attributes:
         version: of the newest parameters.
-        all_left: whether nobody is there any more.
-        deserted: whether the last one vanished before the end of the run, and may only be cut off.
+        all_left: whether this controller has nothing to do any more: all have left, or nobody has a state.
+        deserted: whether the last worker with a state vanished before the end of the run. It may only be cut off.
+        resumes: as given.
     """
 
     def __init__(
-        self, orders: Orders, places: Places, total: int | None, workers: int, min_workers: int
+        self,
+        orders: Orders,
+        places: Places,
+        total: int | None,
+        workers: int,
+        min_workers: int,
+        resumes: bool = False,
     ) -> None:
         self.version, self.all_left, self.deserted = 0, False, False
         self._orders, self._places = orders, places
-        self._total, self._workers, self._min = total, workers, min_workers
+        self._total, self._workers, self._min, self.resumes = total, workers, min_workers, resumes
         self._why: str | None = None
 
     @property
@@ -116,8 +124,11 @@ class Course:
         return [(worker, over) for worker in self._places.there]
 
     def leave_nobody(self, vanished: bool = False) -> Answers:
-        """The last one is gone, in order or without a word."""
-        self.deserted |= vanished and not self._orders.ended
+        """The last worker is gone, in order or without a word; or without a word the last one that had a state."""
+        # A last version that died with all who had it, before anybody left with it, was not the end.
+        is_lost = max(self._places.best, self._places.finished) < self.version
+        is_over = self._orders.ended and not (self.resumes and is_lost)
+        self.deserted |= vanished and not is_over
         self.all_left = self._orders.ended = True
         return []
 

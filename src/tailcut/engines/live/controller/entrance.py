@@ -25,7 +25,11 @@ class Entrance:
         orders: the rounds.
         course: of the run; told why it cannot begin.
         epochs: of it.
-        follows_loss: whether somebody must have a state, or the run would begin anew without a word.
+        follows_loss: whether the controller before this one had lost all workers that had a state. If the run does not
+            resume from checkpoints, somebody must have one, or the run would begin anew without a word.
+
+    Attributes:
+        resumed_at: the version of the checkpoint that a run returned to, 0 for its beginning; None if it did not.
     """
 
     def __init__(
@@ -39,9 +43,13 @@ class Entrance:
     ) -> None:
         self._roll, self._places, self._orders = roll, places, orders
         self._course, self._epochs, self._follows_loss = course, epochs, follows_loss
+        self.resumed_at: int | None = None
 
     def hello(self, hello: Hello, now: Seconds) -> Answers:
         """A worker has come."""
+        if self._course.deserted:
+            # This controller is ending, and with it every connection: all say Hello to the next one.
+            return []
         has_begun = self._orders.epoch > 0
         absent = {*self._places.lost, *(self._roll.missing if has_begun else ())}
         no_place = self._roll.no_place(hello, self._places.left, absent)
@@ -86,12 +94,15 @@ class Entrance:
             self._course.fail(differs)
             return []
         newest = self._roll.newest
-        if self._follows_loss and newest.epoch == newest.version == 0:
+        if self._follows_loss and not self._course.resumes and newest.epoch == newest.version == 0:
             self._course.fail(NO_STATE)
             return []
-        in_step = {hello.worker for hello in self._roll.in_step}
+        if self._orders.term > 1 and newest.epoch == 0:
+            # Nobody is left who was in the run.
+            self.resumed_at = newest.version
+        with_state = {hello.worker for hello in self._roll.with_state}
         for worker in self._places.there:
-            if worker not in in_step:
+            if worker not in with_state:
                 self._places[worker].has = NOTHING
         self._orders.epoch = self._roll.epoch
         return self._epochs.begin(newest.version, newest.worker, now)
@@ -133,13 +144,10 @@ class Entrance:
 
     def _comes_back(self, hello: Hello, now: Seconds) -> Answers:
         """A worker joins, in a new epoch; whoever reduces completes that first."""
-        if self._course.deserted:
-            # It was only cut off. This connection ends too, and it says Hello to the controller after this one.
-            return []
         if self._orders.ended:
             return self._refused(f"Worker {hello.worker} comes too late: the run is over.", late=True)
         self._roll.add(hello, now)
-        self._places.come_back(hello, now)
+        self._epochs.comes_back(hello, now)
         return self._epochs.answered(hello.worker, now)
 
     def _refused(self, why: str, late: bool = False) -> Answers:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import final
 
-from tailcut.engines.live.controller.change import NO_STATE, PATIENCE, Change
+from tailcut.engines.live.controller.change import NO_STATE, Change
 from tailcut.engines.live.controller.checks import untimely
 from tailcut.engines.live.controller.course import Course
 from tailcut.engines.live.controller.orders import Answers, Orders
 from tailcut.engines.live.controller.places import NOTHING, Place, Places
-from tailcut.engines.live.messages import Again, Applied, Arrived, Bye, New, State, Stop
+from tailcut.engines.live.controller.suspicion import Suspicion
+from tailcut.engines.live.messages import Again, Applied, Arrived, Bye, Hello, New, State, Stop
 from tailcut.types import Seconds, WorkerId
 
 
@@ -29,7 +30,8 @@ class Epochs:
     def __init__(self, places: Places, orders: Orders, course: Course) -> None:
         self.new: New | None = None
         self._places, self._orders, self._course = places, orders, course
-        self._change = Change(places)
+        self._suspicion = Suspicion()
+        self._change = Change(places, self._suspicion)
         self._asked: set[WorkerId] | None = None
         self._ends: Seconds | None = None
         self._since = (0, 0)
@@ -56,7 +58,11 @@ class Epochs:
         hellos = [self._places[worker].hello for worker in self._places.there]
         members, addresses = zip(*((hello.worker, hello.address) for hello in hellos), strict=True)
         where = (self._orders.term, self._orders.epoch)
-        self.new = New(*where, members, addresses, base, holder, tuple(self._places.joining))
+        joiners = tuple(self._places.joining)
+        self._suspicion.relax(base)
+        is_local = bool(hellos[0].local) and len({hello.local for hello in hellos}) == 1
+        silence = self._suspicion.silence
+        self.new = New(*where, members, addresses, base, holder, joiners, silence, is_local)
         return [*((worker, self.new) for worker in members), *self._course.begin(base, now)]
 
     def end(self, now: Seconds, is_broken: bool) -> Answers:
@@ -83,9 +89,16 @@ class Epochs:
         if found is None:
             stop = Stop(term, epoch)
             return [(worker, stop) for worker in self._change.to_ask(self._course.version)]
+        for worker in found.expelled:
+            self._suspicion.expel(worker, now)
+        if self._change.is_broken and self._all_have_answered:
+            self._suspicion.raise_limits(found.base)
         answers: Answers = [(worker, Again(term, epoch)) for worker in found.expelled]
         if found.holder is None:
             return [*answers, *self._course.leave_nobody()]
+        if found.base == NOTHING and self._course.resumes:
+            # As if all were gone: the next controller hears what everybody has, and nothing is decided twice.
+            return [*answers, *self._course.leave_nobody(vanished=True)]
         if found.base == NOTHING:
             return [*answers, *self._without_state(now)]
         if self._course.is_last and found.base < self._course.version <= self._places.best:
@@ -105,11 +118,25 @@ class Epochs:
         """Whether everybody was asked for another Hello, because nobody was known to have a state."""
         return self._asked is not None
 
+    def comes_back(self, hello: Hello, now: Seconds) -> None:
+        """Note a worker that was gone; where it had only been slow, others are waited for longer from now on."""
+        known = self._places.get(hello.worker)
+        is_same = known is not None and known.hello.process == hello.process
+        if self._suspicion.is_back_soon(hello.worker, now) and is_same:
+            self._suspicion.raise_limits(self._course.version)
+        self._places.come_back(hello, now)
+
     def answered(self, worker: WorkerId, now: Seconds) -> Answers:
         """Somebody has said Hello while all are asked to; its place has that Hello."""
         if self._asked is not None:
             self._asked.discard(worker)
         return self.end(now, is_broken=False)
+
+    @property
+    def _all_have_answered(self) -> bool:
+        """Whether all members of the epoch that is over have a state still: none has died or was expelled."""
+        members = () if self.new is None else self.new.members
+        return all(one in self._places.there and self._places[one].has > NOTHING for one in members)
 
     def _without_state(self, now: Seconds) -> Answers:
         """Nobody is left whose state is known: everybody says Hello once more, before the run is given up.
@@ -132,7 +159,7 @@ class Epochs:
         if holders:
             return self.look(now)
         # Somebody who was lost may be back in a moment: only its line was.
-        self._ends = self._change.until = now + PATIENCE if self._ends is None else self._ends
+        self._ends = self._change.until = now + self._suspicion.patience if self._ends is None else self._ends
         if now >= self._ends:
             self._course.fail(NO_STATE)
         return []

@@ -63,7 +63,9 @@ class Hub:
         rate: learning-rate rule; workers are told a multiple of their own rate. By default always 1.
         total: version at which the run ends; None for when all workers have left.
         min_workers: with fewer the run waits for who was lost, and ends where too many have left in order.
-        follows_loss: whether the controller before this one had lost all workers: somebody must have a state.
+        follows_loss: whether the controller before this one had lost all workers that had a state.
+        resumes: whether the workers keep checkpoints, and a replacement controller and killed workers are started: if
+            all workers that have a state are lost, the run returns to the newest checkpoint. Otherwise it fails.
         records: is told every closed round, in `think`, when nobody waits for it.
         settled: is told what became of gradients that were pending at their close, likewise.
 
@@ -83,6 +85,7 @@ class Hub:
         total: int | None = None,
         min_workers: int = 1,
         follows_loss: bool = False,
+        resumes: bool = False,
         records: Callable[[RoundRecord], None] = ignore,
         settled: Callable[[events.Settle], None] = ignore,
     ) -> None:
@@ -90,9 +93,9 @@ class Hub:
         self.ignored = 0
         self.why: str | None = None
         self.places = Places()
-        self._roll = RollCall(workers, term, total)
+        self._roll = RollCall(workers, term, total, follows_loss and resumes)
         self._orders = Orders(rounds, self.places, Scale(rate or Fixed(), workers), term)
-        self._course = Course(self._orders, self.places, total, workers, min_workers)
+        self._course = Course(self._orders, self.places, total, workers, min_workers, resumes)
         self._records, self._settled = records, settled
         self._began: Seconds | None = None
         self._epochs = Epochs(self.places, self._orders, self._course)
@@ -107,8 +110,13 @@ class Hub:
 
     @property
     def deserted(self) -> bool:
-        """Whether the last worker vanished before the end of the run: who is only cut off can go on with another."""
+        """Whether no worker with a state is left before the end of the run: a replacement controller continues it."""
         return self._course.deserted
+
+    @property
+    def resumed_at(self) -> int | None:
+        """The version of the checkpoint that the run returned to, 0 for its beginning; None if it did not."""
+        return self._entrance.resumed_at
 
     @property
     def term(self) -> int:
@@ -146,6 +154,11 @@ class Hub:
     def too_few(self) -> str | None:
         """What the run waits for, as a sentence, where fewer are there than `min_workers`; None where it goes on."""
         return self._course.thinness if self._epochs.is_over and self._course.is_thin else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether workers compute and arrive: the run has begun, has not ended, and is not between two epochs."""
+        return self.has_begun and self.why is None and not (self._orders.ended or self._epochs.is_over)
 
     @property
     def over(self) -> bool:
@@ -278,11 +291,19 @@ class Hub:
     def _meet(self, message: Meet) -> Answers:
         if message.every < 1:
             return [(SENDER, self._refused(f"Workers can meet every 1, 2, … versions, not {message.every}."))]
-        if len(self._orders.meetings) >= MOST_MEETINGS:
+        meetings = self._orders.meetings
+        if len(meetings) >= MOST_MEETINGS and message.every not in meetings:
             return [
                 (SENDER, self._refused(f"Workers can meet at {MOST_MEETINGS} different intervals, no more."))
             ]
-        self._orders.meetings.ask(message.every)
+        why = meetings.loop(message.worker, message.every, message.epochs) if message.epochs > 0 else None
+        if why is not None and self._orders.closed_in == (0, 0):
+            return self.fail(why)
+        if why is not None:
+            # It has come to a run that is under way: the others go on.
+            meetings.forget(message.worker)
+            return [(SENDER, self._refused(why))]
+        meetings.ask(message.every)
         return []
 
     def _arrived(self, message: Arrived, now: Seconds) -> Answers:

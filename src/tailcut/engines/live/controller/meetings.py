@@ -2,15 +2,16 @@
 
 A worker that is late skips versions, but none beyond the newest: where the round of a version waits for everybody,
 everybody is at that version once. A script asks with `opt.every(k)`, so that its wish is known before anybody arrives
-at a version that k divides.
+at a version that k divides; a loop over epochs asks with the number of updates in an epoch.
 """
 
 from __future__ import annotations
 
 from typing import Any, final
 
+from tailcut.engines.live.controller.words import workers
 from tailcut.policy import Decider, PolicyState, PolicyWrapper
-from tailcut.types import Decision, Progress, RoundRecord, RunTimes, Seconds, Wait
+from tailcut.types import Decision, Progress, RoundRecord, RunTimes, Seconds, Wait, WorkerId
 
 
 @final
@@ -30,14 +31,48 @@ class Meetings:
     def __init__(self) -> None:
         self.version = 0
         self._every: set[int] = set()
+        self._loops: dict[WorkerId, tuple[int, int]] = {}
 
     def __len__(self) -> int:
         """Numbers that were asked with."""
         return len(self._every)
 
+    def __contains__(self, every: int) -> bool:
+        """Whether this number was asked with."""
+        return every in self._every
+
     def ask(self, every: int) -> None:
         """Workers are to meet at every version that this number divides."""
         self._every.add(every)
+
+    def loop(self, worker: WorkerId, updates: int, epochs: int) -> str | None:
+        """Note the loop over epochs of a worker; return why it does not go with those of the others, if so.
+
+        Args:
+            worker: whose script has it.
+            updates: in an epoch.
+            epochs: in the loop.
+
+        Example:
+            >>> meetings = Meetings()
+            >>> meetings.loop(0, 40, 5), meetings.loop(1, 40, 5), bool(meetings.loop(2, 39, 5))
+            (None, None, True)
+        """
+        self._loops[worker] = (updates, epochs)
+        alike: dict[tuple[int, int], list[WorkerId]] = {}
+        for who, loop in sorted(self._loops.items()):
+            alike.setdefault(loop, []).append(who)
+        if len(alike) == 1:
+            return None
+        said = ", ".join(f"{e} of {u} updates at {workers(who)}" for (u, e), who in alike.items())
+        return (
+            f"The workers do not agree on their epochs: {said}. Give opt.epochs() the same number everywhere, and "
+            "updates=… where the loaders have different lengths."
+        )
+
+    def forget(self, worker: WorkerId) -> None:
+        """The loop of this worker counts no longer."""
+        self._loops.pop(worker, None)
 
     def at(self, version: int) -> bool:
         """Whether they meet there."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TypeAlias, final
 
 from tailcut import events
+from tailcut.engines.live.controller.agreement import Agreement
 from tailcut.engines.live.controller.meetings import Meetings, Meets
 from tailcut.engines.live.controller.places import Doing, Places
 from tailcut.engines.live.controller.reports import Reports
@@ -41,6 +42,7 @@ class Orders:
         why: what went wrong with the rounds, as a sentence; None as long as nothing did.
         ended: no round opens or closes any more.
         reports: of updates that are being made.
+        agreement: of the workers on the options of the optimizer.
         meetings: versions at which the rounds wait for all.
         scale: of the learning rate.
         closed_in: term and epoch of the last Close: nothing was made since but what it was for.
@@ -51,7 +53,7 @@ class Orders:
         self.wake_at: Seconds | None = None
         self.why: str | None = None
         self.ended = False
-        self.reports = Reports()
+        self.reports, self.agreement = Reports(), Agreement()
         self.meetings = Meetings()
         self._rounds = Rounds(
             Meets(rounds.policy, self.meetings), rounds.acceptance, rounds.late_finish, rounds.overhead
@@ -91,7 +93,7 @@ class Orders:
         self._rounds.state = old.state
         if self._making is not None and self._making.version >= base:
             self._untold = [each for each in self._untold if each is not self._making]
-        self.wake_at, self._making, self.reports = None, None, Reports()
+        self.wake_at, self._making, self.reports, self.agreement = None, None, Reports(), Agreement()
         self._began.clear()
         self._tries = Tries()
         self.epoch += 1
@@ -106,6 +108,9 @@ class Orders:
 
     def arrived(self, message: Arrived, now: Seconds) -> Answers:
         """What a worker with its gradient leads to."""
+        self.why = self.why or self.agreement.difference(message)
+        if self.why is not None:
+            return []
         if self._places.arrive(message.worker, message.version, now):
             self.scale.arrived(message)
         what = (message.worker, message.version, self._run_time(message, now), message.share, message.finite)
@@ -163,6 +168,7 @@ class Orders:
     def _opened(self, command: events.OpenRound) -> Answers:
         """Who made the update is there by itself; the others are sent for."""
         self.wake_at = None
+        self.agreement.opened(command.version)
         diverged = self._tries.opened(command.version)
         if diverged is not None:
             self.why = diverged

@@ -95,8 +95,13 @@ class Place:
 @final
 @dataclass(slots=True)
 class Places:
-    """All workers that ever said Hello and were not refused."""
+    """All workers that ever said Hello and were not refused.
 
+    Attributes:
+        finished: the newest version that a worker has left the run with, in order; `NOTHING` if none has.
+    """
+
+    finished: int = NOTHING
     _all: dict[WorkerId, Place] = field(default_factory=dict)
     _there: list[WorkerId] = field(default_factory=list)
 
@@ -150,14 +155,18 @@ class Places:
             known.version = known.has = hello.version
 
     def leave(self, worker: WorkerId, version: int) -> None:
-        """A worker is gone."""
+        """A worker has left in order."""
+        self.finished = max(self.finished, version)
+        self._remove(worker, version)
+
+    def _remove(self, worker: WorkerId, version: int) -> None:
         self._all[worker].now_does(Doing.LEFT, version)
         self._all[worker].has = version
         self._there = [other for other in self._there if other != worker]
 
     def lose(self, worker: WorkerId) -> None:
         """A worker has vanished: nobody can have anything of it any more."""
-        self.leave(worker, self._all[worker].has)
+        self._remove(worker, self._all[worker].has)
         self._all[worker].free = self._all[worker].lost = True
 
     def come_back(self, hello: Hello, now: Seconds) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import final
 
-from tailcut.engines.live.controller.words import short, workers
-from tailcut.engines.live.messages import Hello
+from tailcut.engines.live.controller.words import distinct, workers
+from tailcut.engines.live.messages import BROADCAST, Hello
 from tailcut.types import Seconds, WorkerId
 
 GRACE: Seconds = 1.0
@@ -19,13 +19,17 @@ GRACE: Seconds = 1.0
 LAST: Seconds = 30.0
 """The same where somebody has the last version: there is no hurry any more, and who is missing may lack it."""
 
+RESTART: Seconds = 30.0
+"""Seconds after the last Hello that a run which returns to a checkpoint waits for missing workers to be restarted."""
+
 NUMBERS: Callable[[Hello], str] = lambda hello: hello.alike.numbers  # noqa: E731
 MUST_AGREE: dict[str, Callable[[Hello], str]] = {
     "the torch version": lambda hello: hello.alike.torch,
     "the machine": lambda hello: hello.alike.machine,
     "the optimiser": lambda hello: hello.alike.optimiser,
     "names, shapes or types of the parameters": lambda hello: hello.alike.parameters,
-    "the numbers that the net begins with (as a digest; seed all alike)": NUMBERS,
+    "the parameter initial=": lambda hello: hello.alike.initial,
+    "the numbers that the net begins with (as a digest; seed all alike, or leave initial='compare' out)": NUMBERS,
     "the settings": lambda hello: hello.alike.settings,
 }
 """What is compared, and where a Hello says it."""
@@ -39,10 +43,11 @@ class RollCall:
         workers: how many there will be.
         term: of the controller.
         total: version at which the run ends; None for none.
+        resumes: whether newcomers alone may continue the run of an earlier controller, from a checkpoint.
     """
 
-    def __init__(self, workers: int, term: int, total: int | None = None) -> None:
-        self._workers, self._term, self._total = workers, term, total
+    def __init__(self, workers: int, term: int, total: int | None = None, resumes: bool = False) -> None:
+        self._workers, self._term, self._total, self._resumes = workers, term, total, resumes
         self._hellos: dict[WorkerId, Hello] = {}
         self._came: dict[WorkerId, Seconds] = {}
 
@@ -59,10 +64,14 @@ class RollCall:
         """The clock's seconds at which the run begins without who is missing; None for never.
 
         Not before one has come who was in the run: the others would take what a newcomer begins with for the newest.
+        If the run returns to checkpoints, newcomers begin without who is missing after a longer time: a worker that was
+        killed may have no restarts left.
         """
         were_in = [worker for worker, hello in self._hellos.items() if hello.epoch > 0]
-        if not were_in or self._term == 1:
+        if self._term == 1:
             return None
+        if not were_in:
+            return max(self._came.values()) + RESTART if self._resumes and self._came else None
         return min(self._came[worker] for worker in were_in) + (LAST if self.has_last else GRACE)
 
     @property
@@ -124,9 +133,10 @@ class RollCall:
         first = self.hellos[0]
         for what, value in MUST_AGREE.items():
             if value is not NUMBERS and value(first) != value(hello):
+                own, others = distinct([value(hello), value(first)])
                 return (
                     f"Worker {hello.worker} cannot come back: it does not agree with the others on {what}: "
-                    f"{short(value(hello))!r}, not {short(value(first))!r}. Start it with the same."
+                    f"{own!r}, not {others!r}. Start it with the same."
                 )
         return self.other_number(hello)
 
@@ -142,7 +152,9 @@ class RollCall:
     def difference(self) -> str | None:
         """In what those who are there differ, as a sentence; None if they are alike."""
         compared = [
-            (what, value) for what, value in MUST_AGREE.items() if value is not NUMBERS or self._all_begin
+            (what, value)
+            for what, value in MUST_AGREE.items()
+            if value is not NUMBERS or self._must_begin_alike
         ]
         differing = [
             f"{what}: {_by_value(self.hellos, value)}"
@@ -169,7 +181,7 @@ class RollCall:
                     f"Workers {known.worker} and {hello.worker} are both at version {hello.version} but not by "
                     "the same updates. Start all of them from one checkpoint."
                 )
-            if hello.epoch == 0 and NUMBERS(known) != NUMBERS(hello):
+            if hello.epoch == 0 and hello.version > 0 and NUMBERS(known) != NUMBERS(hello):
                 return (
                     f"Workers {known.worker} and {hello.worker} both come from a checkpoint of version {hello.version} "
                     f"but not with the same numbers, {NUMBERS(known)!r} and {NUMBERS(hello)!r} as digests: the "
@@ -193,14 +205,26 @@ class RollCall:
         return last if newest.epoch else [hello for hello in last if hello.version == newest.version]
 
     @property
+    def with_state(self) -> list[Hello]:
+        """The Hellos of the workers that have the state of the newest one. All other workers copy it."""
+        return [hello for hello in self.in_step if hello.epoch > 0 or _begins(hello) == _begins(self.newest)]
+
+    @property
     def epoch(self) -> int:
         """The last that anybody knows of."""
         return max(hello.epoch for hello in self.hellos)
 
     @property
-    def _all_begin(self) -> bool:
-        """Whether nobody has made an update yet: then all nets must be the same."""
-        return all(hello.epoch == 0 and hello.version == 0 for hello in self.hellos)
+    def _must_begin_alike(self) -> bool:
+        """Whether all nets must hold the same numbers: no update was made, and none is copied."""
+        return all(
+            hello.epoch == hello.version == 0 and hello.alike.initial != BROADCAST for hello in self.hellos
+        )
+
+
+def _begins(hello: Hello) -> tuple[str, str]:
+    """Return the digests of everything that a worker begins with."""
+    return hello.alike.numbers, hello.alike.unsaved
 
 
 def _whereabouts(hello: Hello) -> tuple[str, int, str]:
@@ -213,4 +237,5 @@ def _by_value(hellos: Iterable[Hello], value: Callable[[Hello], str]) -> str:
     having: dict[str, list[WorkerId]] = {}
     for hello in hellos:
         having.setdefault(value(hello), []).append(hello.worker)
-    return ", ".join(f"{short(each)!r} at {workers(who)}" for each, who in having.items())
+    pairs = zip(distinct(list(having)), having.values(), strict=True)
+    return ", ".join(f"{shown!r} at {workers(who)}" for shown, who in pairs)

@@ -11,20 +11,26 @@ from typing import final
 import zmq
 
 from tailcut.engines.in_time import in_time
+from tailcut.engines.live.controller.asking import Asking
+from tailcut.engines.live.controller.deadlock import Deadlock
 from tailcut.engines.live.controller.hub import Hub
 from tailcut.engines.live.controller.intake import Came, Intake
 from tailcut.engines.live.controller.lines import Lines
 from tailcut.engines.live.controller.listening import Router, listening
 from tailcut.engines.live.controller.orders import SENDER, Answers
 from tailcut.engines.live.controller.peers import Peers
+from tailcut.engines.live.descriptors import DescriptorWatch, raise_limit
 from tailcut.engines.live.keys import Key, open_to_all
-from tailcut.engines.live.messages import FromWorker, Hello, Message, Refused
+from tailcut.engines.live.messages import FromWorker, Hello, Message, Refused, Where
 from tailcut.engines.live.wire import encode
 from tailcut.types import Seconds, WorkerId
 
 LOOK_UP = 0.1
 """Seconds after which it looks up from waiting, to see whether it is to stop."""
-STOPPED = "The controller was stopped, or whoever had started it has ended. Start the run again."
+STOPPED = (
+    "The process that had started the controller, worker 0 or the launcher, has ended. See what it printed."
+)
+"""What workers are told then. Nothing is said to that process itself."""
 OVERDUE: Seconds = 1.0
 """For what is done when nothing comes any more. Something always comes only where a peer has gone wrong."""
 
@@ -79,12 +85,13 @@ def serve(
     Raises:
         InputError: the address cannot be listened on.
     """
+    raise_limit()
     with listening(address, key) as router:
         here = router.getsockopt_string(zmq.LAST_ENDPOINT)
         ready(here)
         if (warning := open_to_all(here, key)) is not None:
             say(warning)
-        server = Server(hub, router, max_wait, say, clock, look)
+        server = Server(hub, router, max_wait, say, clock, look, key)
         try:
             while not (hub.over or server.given_up):
                 if stop():
@@ -103,7 +110,7 @@ class Server:
     """A hub on a socket.
 
     Args:
-        hub, max_wait, say, clock, look: as of `serve`.
+        hub, max_wait, say, clock, look, key: as of `serve`.
         router: the socket, listening.
     """
 
@@ -115,7 +122,9 @@ class Server:
         say: Callable[[str], None],
         clock: Callable[[], Seconds],
         look: Callable[[Hub, Seconds], None] = lambda hub, now: None,
+        key: Key | None = None,
     ) -> None:
+        self._deadlock, self._asking = Deadlock(max_wait), Asking(key)
         self.intake = Intake(router, clock)
         self.given_up = False
         self._hub, self._router, self._clock = hub, router, clock
@@ -124,7 +133,9 @@ class Server:
         self._untraced, self._cut = set[bytes](), set[WorkerId]()
         self._overdue = clock() + OVERDUE
         self._spoken_of: set[WorkerId] = set()
+        self._has_told_return = False
         self._look_around = clock() + max_wait
+        self._descriptors = DescriptorWatch("The controller", say)
 
     def turn(self) -> None:
         """Take in what came, then what is due, then think: nobody waits for a forecast."""
@@ -139,7 +150,10 @@ class Server:
         if is_overdue or not self.intake.something_came:
             self.send(self._hub.think())
             self._look(self._hub, self._clock())
+            self._descriptors.look(self._clock())
+            self._tell_return()
             self._mind_silence()
+            self._mind_deadlock()
             self._overdue = self._clock() + OVERDUE
             if not self._hub.over:
                 self._wait()
@@ -150,6 +164,7 @@ class Server:
 
     def close(self) -> None:
         """Watch connections no longer."""
+        self._asking.close()
         self._lines.close()
 
     # -- in -----------------------------------------------------------------------------------------------------
@@ -185,8 +200,8 @@ class Server:
             who = str(self._hub.places[worker]) if there else ""
             self.send(self._hub.lost(worker, self._clock()))
             if there and not self._hub.over:
-                after = self._hub.too_few or "The others go on."
-                self._say(f"The process has ended of {who}, or it is cut off. {after}")
+                after = self._hub.too_few or ("" if self._hub.deserted else "The others go on.")
+                self._say(f"The process has ended of {who}, or it is cut off. {after}".rstrip())
 
     def _answers(self, peer: bytes, message: FromWorker) -> Answers:
         if isinstance(message, Hello):
@@ -234,6 +249,31 @@ class Server:
         # The socket's file descriptor tells of changes only, so it must be asked for events first.
         if pause > 0.0 and not (self.intake.something_came or self._lines.some_broke):
             select.select([self._router, self._lines.events], [], [], pause)
+
+    def _tell_return(self) -> None:
+        """Say once from where a run continues whose workers are all new."""
+        version = self._hub.resumed_at
+        if version is not None and not self._has_told_return:
+            self._has_told_return = True
+            self._say(
+                f"The run continues from the checkpoint of version {version}."
+                if version
+                else "The run begins anew: no worker has a state or a checkpoint of it."
+            )
+
+    def _mind_deadlock(self) -> None:
+        """Where nothing moves, ask workers where they are, and say so if nothing can move."""
+        if not self._hub.is_open:
+            return
+        places, now = self._hub.places, self._clock()
+        asked = self._deadlock.to_ask(places, now)
+        if asked:
+            addresses = {worker: places[worker].hello.address for worker in asked}
+            self._asking.ask(addresses, Where(self._hub.term, self._hub.epoch))
+        for worker, here in self._asking.answers():
+            found = self._deadlock.heard(worker, here, places, now)
+            if found is not None:
+                self._say(found)
 
     def _mind_silence(self) -> None:
         now = self._clock()

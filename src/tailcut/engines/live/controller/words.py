@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from tailcut.types import Seconds, WorkerId
 
@@ -40,3 +41,27 @@ def short(text: str, most: int = 60) -> str:
     """The text, its middle left out where it is long."""
     half = (most - 1) // 2
     return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
+
+
+def distinct(texts: Sequence[str], most: int = 60) -> list[str]:
+    """Shorten texts so that each shows where it differs: words that all have at either end are left out of long ones.
+
+    Example:
+        >>> distinct(["SGD(dampening=0, lr=0.1, nesterov=False)", "SGD(dampening=0, lr=0.2, nesterov=False)"], 20)
+        ['… lr=0.1, …', '… lr=0.2, …']
+        >>> distinct(["SGD(lr=0.1)", "SGD(lr=0.2)"])
+        ['SGD(lr=0.1)', 'SGD(lr=0.2)']
+    """
+    if max(map(len, texts)) <= most:
+        return list(texts)
+    words = [each.split(" ") for each in texts]
+    begin = _alike(words)
+    rest = [each[begin:] for each in words]
+    end = _alike([each[::-1] for each in rest])
+    middles = [" ".join(each[: len(each) - end]) for each in rest]
+    return [f"{'… ' * (begin > 0)}{short(each, most)}{' …' * (end > 0)}" for each in middles]
+
+
+def _alike(rows: Sequence[Sequence[str]]) -> int:
+    """Count the words that all rows have in common at their beginning."""
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*rows, strict=False)))

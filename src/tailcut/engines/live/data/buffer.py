@@ -10,6 +10,7 @@ whole numbers (counters) it is the change that is averaged, and rounded.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
@@ -40,7 +41,7 @@ class Layout:
     """Where things are in the vector.
 
     Attributes:
-        parameters: numbers of each trainable parameter.
+        parameters: numbers of each parameter that takes part.
         buffers: numbers of each averaged buffer.
         dtype: of the vector: single precision, or what is wider in the net.
     """
@@ -68,14 +69,15 @@ class Layout:
 class FlatBuffer:
     """Packs a net's gradients and buffers into one vector, and puts a reduced vector back.
 
-    Only what was trainable at construction takes part, and of the buffers those that are saved with the net. Gloo
-    works on the host: for a net on a GPU, one device vector is copied as a whole.
+    Parameters that were trainable at construction or are in the optimizer take part, and the buffers that are saved
+    with the net. Gloo works on the host: for a net on a GPU, one device vector is copied as a whole.
 
     Args:
         module: the net. All workers' parameters and buffers must be equal from here on.
         scatter: add up what tells how far gradients scatter, of parameters whose names begin so, an empty text for all;
             None for not. The same everywhere.
         share: whether others of this machine may look into `source`.
+        optimized: the parameters of the optimizer. A frozen one among them takes part, without a gradient.
 
     Example:
         >>> from tailcut.engines.live.messages import Close
@@ -92,8 +94,14 @@ class FlatBuffer:
         tensor([[0.5000]])
     """
 
-    def __init__(self, module: nn.Module, scatter: str | None = None, share: bool = True) -> None:
-        self._named, self._frozen = parameters(module)
+    def __init__(
+        self,
+        module: nn.Module,
+        scatter: str | None = None,
+        share: bool = True,
+        optimized: Collection[Tensor] = (),
+    ) -> None:
+        self._named, self._frozen = parameters(module, optimized)
         self._trained = [each for _, each in self._named]
         self._places = averaged(module)
         buffers = [place.buffer for place in self._places]
@@ -165,6 +173,11 @@ class FlatBuffer:
         """Others of this machine may look: say which round is in `source`, nothing before it is written to."""
         if self._memory is not None:
             self._memory.holds = what
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others of this machine may look into `source`."""
+        return self._memory is not None
 
     def _alone(self, device: torch.device) -> Tensor:
         return torch.zeros(self.layout.length, dtype=self.layout.dtype, pin_memory=device.type == "cuda")

@@ -20,7 +20,7 @@ AGAIN: Seconds = 10.0
 """Before a holder is asked again that has not answered: the request may have been lost."""
 PAUSE: Seconds = 0.01
 """Before one is asked again that has no state to give yet."""
-LOOK_UP: Seconds = 0.1
+LOOK_UP: Seconds = 0.02
 """After which whoever waits sees whether the state is still wanted."""
 MOST_FRAMES = 1 << 18
 """Tensors of a state."""

@@ -1,4 +1,4 @@
-"""Of the members of one epoch: a Gloo group, in which each can send to each."""
+"""The group of one epoch's members, in which each can send to each: over Unix sockets on one machine, else of Gloo."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
+from tailcut.engines.live.data.local import LocalGroup
 from tailcut.types import Seconds
 
 TAGS = 1 << 31
@@ -28,13 +29,10 @@ class Work(Protocol):
 
 
 class Group(Protocol):
-    """What is used of a Gloo group. Ranks are places in the group, not worker numbers."""
+    """What is used of any group. Ranks are places in the group, not worker numbers."""
 
     def size(self) -> int:
         """How many members there are."""
-
-    def allreduce(self, tensors: list[Tensor], opts: dist.AllreduceOptions = ...) -> Work:
-        """Sum in place over all members."""
 
     def send(self, tensors: list[Tensor], dstRank: int, tag: int) -> Work:
         """To one member."""
@@ -43,8 +41,19 @@ class Group(Protocol):
         """From one member."""
 
 
-def mesh(store: Store, place: int, size: int, timeout: Seconds, host: str = "", lazy: bool = False) -> Group:
-    """A Gloo group in which every member is connected to every other; returns when all have come.
+def mesh(
+    store: Store,
+    place: int,
+    size: int,
+    timeout: Seconds,
+    host: str = "",
+    lazy: bool = False,
+    is_local: bool = False,
+) -> Group:
+    """A group in which every member can send to every other; returns when all have come.
+
+    A Gloo group listens on a TCP port. Each connection that anybody makes to it costs this process a file descriptor
+    until the group ends, and without any left Gloo aborts the process. So one machine does without.
 
     Args:
         store: where they find each other; of its own prefix for every epoch.
@@ -54,7 +63,11 @@ def mesh(store: Store, place: int, size: int, timeout: Seconds, host: str = "", 
         host: name or address of this machine, for the others; by default the interface that the
             environment variable GLOO_SOCKET_IFNAME names, or what the host name resolves to.
         lazy: return at once; two members are connected when they first need it. For who cannot wait for all to come.
+        is_local: whether all members are on one machine and of one user; the same everywhere. They are then
+            connected by Unix sockets, when they first need it.
     """
+    if is_local:
+        return LocalGroup(store, place, size, timeout, lazy)
     gloo, limit = dist.ProcessGroupGloo, timedelta(seconds=timeout)
     if not (host or lazy):
         return cast(Group, gloo(store, place, size, limit))
@@ -83,6 +96,12 @@ def let_go(held: list[Group]) -> None:
     Args:
         held: the only reference to it.
     """
+    group = held[0]
+    if isinstance(group, LocalGroup):
+        group.close()
+        return
+    # The only reference must be the list's.
+    del group
     _going.difference_update([thread for thread in _going if not thread.is_alive()])
     thread = Thread(target=held.clear, name="tailcut-letting-go", daemon=True)
     _going.add(thread)

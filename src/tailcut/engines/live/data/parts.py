@@ -1,8 +1,8 @@
-"""What of a net takes part in an update: its trainable parameters, and the buffers that are saved with it."""
+"""What of a net takes part in an update: parameters that are trained, and the buffers that are saved with it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
@@ -15,12 +15,22 @@ from tailcut.errors import ParameterError
 Named: TypeAlias = list[tuple[str, nn.Parameter]]
 
 
-def parameters(module: nn.Module) -> tuple[Named, Named]:
-    """Trainable and frozen parameters, each once, in the net's order."""
-    named = list(module.named_parameters())
+def parameters(module: nn.Module, optimized: Collection[Tensor] = ()) -> tuple[Named, Named]:
+    """Return the parameters that take part and those that do not, each once, in the net's order.
+
+    A frozen parameter takes part if the optimizer has it: a script may unfreeze it during the run.
+
+    Args:
+        module: the net.
+        optimized: the parameters of the optimizer.
+    """
+    named, known = list(module.named_parameters()), {id(each) for each in optimized}
+    trained: Named = []
+    frozen: Named = []
+    for name, each in named:
+        may_be_trained = each.is_floating_point() and id(each) in known
+        (trained if each.requires_grad or may_be_trained else frozen).append((name, each))
     _refuse(named)
-    trained = [(name, each) for name, each in named if each.requires_grad]
-    frozen = [(name, each) for name, each in named if not each.requires_grad]
     return trained, frozen
 
 
@@ -47,8 +57,8 @@ def refuse_gradients(trained: Named, frozen: Named) -> None:
     for name, parameter in frozen:
         if parameter.grad is not None:
             raise ParameterError(
-                f"Parameter {name!r} has a gradient, but was frozen when the optimiser was wrapped, so it is not "
-                "averaged. Unfreeze it before that, or set its grad to None."
+                f"Parameter {name!r} has a gradient, but was frozen and not in the optimizer when that was wrapped, so "
+                "it is not averaged. Give it to the optimizer before wrapping, frozen or not, or set its grad to None."
             )
 
 

@@ -4,35 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil
-from time import monotonic, sleep
+from time import monotonic
 from types import TracebackType
 from typing import Any
 
 import torch
 import zmq
 
+from tailcut.engines.live.data.connection import SEES_PROGRESS, Connection
 from tailcut.engines.live.data.copying import MOST_STATE, copied
 from tailcut.engines.live.data.pool import Pool
-from tailcut.engines.live.data.search import Ahead, PullError, Search, TooOldError, Wanted
+from tailcut.engines.live.data.search import Ahead, Hedge, PullError, Search, TooOldError, Wanted
 from tailcut.engines.live.data.updates import MOST_HEAD, Update, UpdateError, read
-from tailcut.engines.live.keys import SEALED, Key, secured_client
+from tailcut.engines.live.keys import Key
 from tailcut.engines.live.messages import Copy, NotYet, Pull
-from tailcut.engines.live.wire import BETWEEN_WORKERS, WireError, encode
+from tailcut.engines.live.wire import BETWEEN_WORKERS, WireError
 from tailcut.types import Seconds
 
 __all__ = ["PullError", "Puller", "TooOldError", "Wanted"]
 
-REACH: Seconds = 0.5
-"""To connect to a holder."""
-ANSWER: Seconds = 0.3
-"""For a holder to answer before the next is asked, beside what the way takes: it may stand still. An answer that comes
-later is taken when its turn comes again."""
+QUIET: Seconds = 0.2
+"""Seconds without any data after which a holder is taken for one that stands still, and the next is asked too."""
+PREPARED = 500e6
+"""Bytes per second at which a holder prepares an answer, before it sends anything."""
 SLOWEST = 50e6
-"""Bytes per second of a way on which that much is not counted twice."""
+"""Bytes per second of the slowest way on which nothing is asked for twice, where the system tells no progress."""
+AGAIN: Seconds = 5.0
+"""Seconds without any data after which a holder is asked again: the request may have been lost."""
 AHEAD = 8
 """Updates asked for before they are needed: one at a time would take a way there and back each."""
-PAUSE: Seconds = 0.01
-"""Before all holders are asked again."""
+PAUSE: Seconds = 0.02
+"""Seconds before a holder is asked again that could not be reached, or did not have the update."""
+LOOK_UP: Seconds = 0.01
+"""Seconds between two looks at whether an update is still wanted, while it does not come."""
 
 
 class Puller:
@@ -42,14 +46,18 @@ class Puller:
         length: of this net's vectors.
         dtype: of theirs.
         key: of the run; None where it has none.
+        quiet: seconds without any data after which the next holder is asked as well, beside what it takes to prepare an
+            answer of this length.
     """
 
-    def __init__(self, length: int, dtype: torch.dtype, key: Key | None = None) -> None:
+    def __init__(
+        self, length: int, dtype: torch.dtype, key: Key | None = None, quiet: Seconds = QUIET
+    ) -> None:
         self._pool, self._key = Pool(length, dtype), key
         self._most_bytes = max(MOST_HEAD, length * dtype.itemsize)
-        self._answer_in = ANSWER + self._most_bytes / SLOWEST
+        self._quiet = quiet + self._most_bytes / (PREPARED if SEES_PROGRESS else SLOWEST)
         self._context = zmq.Context(1)
-        self._sockets: dict[str, zmq.Socket[bytes]] = {}
+        self._connections: dict[str, Connection] = {}
         # Updates that came before their turn, by holder and version.
         self._early: dict[tuple[str, int], Update] = {}
 
@@ -64,9 +72,10 @@ class Puller:
 
         Args:
             wanted: which.
-            holders: addresses by worker, in the order to ask them.
+            holders: addresses by worker, in the order to ask them. One is asked, and the next one as well when that one
+                is broken, does not have the update, or sends nothing for a while; the first valid answer counts.
             timeout: seconds for each update.
-            enough: whether nothing more is wanted; asked when no holder has an update, and ends the pull.
+            enough: whether nothing more is wanted; asked again and again while no update comes, and ends the pull.
 
         Raises:
             PullError: if no holder has one of them, or none answers in time.
@@ -81,16 +90,18 @@ class Puller:
             search = Search(asked, chain, monotonic() + timeout, dict(order), first)
             found = self._fetch(search, wanted.versions, enough)
             if found is None:
-                self._forget(order, ahead.holder)
+                if ahead.holder is not None:
+                    self._forget(order[ahead.holder])
                 return
             holder, update = found
             # Who had this one is asked first, and already now, for the next ones.
             chain, order = update.chain, {holder: order[holder], **order}
             if holder != ahead.holder:
-                self._forget(order, ahead.holder)
+                if ahead.holder is not None:
+                    self._forget(order[ahead.holder])
                 ahead = Ahead(holder, version)
             for following in range(ahead.newest + 1, min(version + AHEAD, wanted.versions[-1]) + 1):
-                if not self._ask(order[holder], Pull(wanted.term, wanted.epoch, following), 0.0):
+                if not self._connection(order[holder]).ask(Pull(wanted.term, wanted.epoch, following)):
                     break
                 ahead = Ahead(holder, following)
             yield update
@@ -116,15 +127,17 @@ class Puller:
             PullError: the holder did not give it in time.
             CopyError: what it gave is no state.
         """
-        with self._context.socket(zmq.DEALER) as line:
-            self._connect(line, address, most_bytes)
-            return copied(line, asked, timeout, enough, most_bytes)
+        connection = Connection(self._context, address, self._key, most_bytes, is_queued=True)
+        try:
+            return copied(connection.socket, asked, timeout, enough, most_bytes)
+        finally:
+            connection.close()
 
     def close(self) -> None:
         """Drop all connections."""
-        for each in self._sockets.values():
-            each.close(0)
-        self._sockets.clear()
+        for each in self._connections.values():
+            each.close()
+        self._connections.clear()
         self._context.term()
 
     def __enter__(self) -> Puller:
@@ -139,51 +152,85 @@ class Puller:
         self, search: Search, versions: range, enough: Callable[[], bool]
     ) -> tuple[int, Update] | None:
         """One update, and who had it; None where it is not wanted any more."""
+        hedge = Hedge(search.order, self._quiet, PAUSE, AGAIN)
+        for worker in search.order:
+            early = self._early.pop((search.holders[worker], search.asked.version), None)
+            if early is not None and search.judge(worker, early) is not None:
+                return worker, early
+        received: dict[int, int] = {}
         while search.holders and search.left > 0:
-            for worker in tuple(search.holders):
-                update = self._try(search, worker)
+            self._ask(search, hedge, received, monotonic())
+            for worker in hedge.asked:
+                update = self._answer(search, worker, hedge)
                 if update is not None:
+                    self._forget_losers(search, hedge, worker)
                     return worker, update
-            if enough():
+            # Whoever has it may be gone. What is on its way is waited for all the same: it may take long.
+            if not hedge.is_receiving(monotonic()) and enough():
+                self._forget_losers(search, hedge)
                 return None
-            sleep(min(PAUSE, max(0.0, search.left)))
+            self._wait(search, hedge)
+        self._forget_losers(search, hedge)
         raise search.error(versions)
 
-    def _try(self, search: Search, worker: int) -> Update | None:
-        """Ask one holder; it has its share of the time that is left."""
-        address, patience = search.holders[worker], min(search.left / len(search.holders), self._answer_in)
-        asked_already, search.ahead = worker == search.ahead, None
-        if not asked_already and not self._ask(address, search.asked, min(patience, REACH)):
-            search.said[worker] = "cannot be reached"
-            return None
+    def _ask(self, search: Search, hedge: Hedge, received: dict[int, int], now: Seconds) -> None:
+        """Ask the holders whose turn it is. Those that cannot be reached are passed over at once."""
+        self._see_to(search, hedge, received, now)
+        while True:
+            asked = hedge.asked
+            worker = hedge.next(now)
+            if worker is None:
+                return
+            if worker in asked:
+                # It has said nothing for so long that the request, or the answer, must be lost.
+                self._connection(search.holders[worker]).pending.discard(search.asked.version)
+            self._see_to(search, hedge, received, now)
+
+    def _see_to(self, search: Search, hedge: Hedge, received: dict[int, int], now: Seconds) -> None:
+        """Send the request to those that are asked, if it was not sent; see who is broken, and who sends data."""
+        for worker in hedge.asked:
+            connection = self._connection(search.holders[worker])
+            connection.look()
+            is_asked = not connection.is_broken and connection.ask(search.asked)
+            search.is_reached(worker, is_asked)
+            if connection.is_broken:
+                hedge.rests(worker, now)
+            elif is_asked:
+                many = connection.received
+                if many > received.setdefault(worker, many):
+                    received[worker] = many
+                    hedge.receives(worker, now)
+
+    def _answer(self, search: Search, worker: int, hedge: Hedge) -> Update | None:
+        """The update, if a holder has sent it. Answers to older requests are passed over, later updates are kept."""
+        address, version = search.holders[worker], search.asked.version
+        connection = self._connection(address)
         try:
-            answer = self._answer(address, search.asked.version, monotonic() + patience)
+            while (frames := connection.read()) is not None:
+                found = self._read(frames)
+                connection.pending.discard(found.version)
+                if found.version == version:
+                    update = search.judge(worker, found)
+                    if update is None and worker in search.holders:
+                        hedge.rests(worker, monotonic())
+                    elif update is None:
+                        hedge.drops(worker)
+                    return update
+                if isinstance(found, Update) and version < found.version <= version + AHEAD:
+                    self._early[address, found.version] = found
         except (UpdateError, WireError) as problem:
             search.drop(worker, f"sent rubbish: {problem}")
-            return None
-        return search.judge(worker, answer)
-
-    def _ask(self, address: str, asked: Pull, patience: Seconds) -> bool:
-        """Send a request, if the holder can be reached."""
-        connection = self._connection(address)
-        if not connection.poll(_milliseconds(patience), zmq.POLLOUT):
-            return False
-        connection.send(encode(asked))
-        return True
-
-    def _answer(self, address: str, version: int, until: Seconds) -> Update | NotYet | None:
-        """What a holder answers about a version; answers to older requests are passed over, later updates are kept."""
-        early = self._early.pop((address, version), None)
-        if early is not None:
-            return early
-        connection = self._connection(address)
-        while connection.poll(_milliseconds(until - monotonic())):
-            found = self._read(connection.recv_multipart(copy=False))
-            if found.version == version:
-                return found
-            if isinstance(found, Update) and version < found.version <= version + AHEAD:
-                self._early[address, found.version] = found
+            hedge.drops(worker)
         return None
+
+    def _wait(self, search: Search, hedge: Hedge) -> None:
+        """Until something comes, or it is time to look around."""
+        poller = zmq.Poller()
+        for worker in hedge.asked:
+            connection = self._connection(search.holders[worker])
+            poller.register(connection.socket, zmq.POLLIN)
+            poller.register(connection.events, zmq.POLLIN)
+        poller.poll(_milliseconds(min(LOOK_UP, search.left)))
 
     def _read(self, frames: Sequence[zmq.Frame]) -> Update | NotYet:
         if len(frames) == 2:
@@ -196,27 +243,24 @@ class Puller:
             raise WireError(f"A {type(message).__name__} came in answer to a request.")
         return message
 
-    def _connection(self, address: str) -> zmq.Socket[bytes]:
-        found = self._sockets.get(address)
+    def _connection(self, address: str) -> Connection:
+        found = self._connections.get(address)
         if found is None:
-            found = self._sockets[address] = self._context.socket(zmq.DEALER)
-            found.setsockopt(zmq.IMMEDIATE, 1)  # only a holder that is there can be written to
-            self._connect(found, address, self._most_bytes)
+            found = Connection(self._context, address, self._key, self._most_bytes)
+            self._connections[address] = found
         return found
 
-    def _connect(self, line: zmq.Socket[bytes], address: str, most_bytes: int) -> None:
-        secured_client(line, self._key)
-        line.setsockopt(zmq.LINGER, 0)
-        line.setsockopt(zmq.IPV6, int("[" in address))
-        line.setsockopt(zmq.MAXMSGSIZE, most_bytes + SEALED)
-        line.setsockopt(zmq.RCVHWM, 2 * AHEAD)
-        line.connect(address)
+    def _forget_losers(self, search: Search, hedge: Hedge, winner: int | None = None) -> None:
+        """Drop connections to holders that were asked, but for one, with answers under way that nobody waits for."""
+        for worker in hedge.asked:
+            if worker != winner and self._connection(search.holders[worker]).pending:
+                self._forget(search.holders[worker])
 
-    def _forget(self, order: Mapping[int, str], holder: int | None) -> None:
-        """Drop a connection with answers under way that nobody waits for any more."""
-        connection = None if holder is None else self._sockets.pop(order[holder], None)
+    def _forget(self, address: str) -> None:
+        """Drop a connection."""
+        connection = self._connections.pop(address, None)
         if connection is not None:
-            connection.close(0)
+            connection.close()
 
 
 def _milliseconds(patience: Seconds) -> int:

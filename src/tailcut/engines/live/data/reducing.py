@@ -1,7 +1,8 @@
 """Sums over the accepted workers only. Nobody else takes part, however slow, busy or frozen it is.
 
-Of one machine: through the memory that they share. Otherwise, all accepted and the vector short: Gloo's own all-reduce;
-else a ring of sends and receives between them. One accepted: a copy. Whichever it is, all get the same bits.
+Of one machine: through the memory that they share. Otherwise, all accepted, the vector short and the group of Gloo:
+Gloo's own all-reduce; else a ring of sends and receives between them. One accepted: a copy. Whichever it is, all get
+the same bits.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ def reduce(
         out: `(numbers,)` to write to; rubbish after an error.
         tag: of the round; messages of different rounds are never mixed up.
         timeout: seconds that any single operation may be silent; None for what the group was made with.
-        native: whether a reduction among all is left to Gloo's own all-reduce; the same everywhere. By default it
-            is for short vectors, where the ring's many messages cost more than they save.
-        lazy: whether the group connects lazily. Gloo may wait for ever for a connection to who is dead, so the ring
+        native: whether a reduction among all members of a Gloo group is left to Gloo's own all-reduce; the same
+            everywhere. By default it is for short vectors, where the ring's many messages cost more than they save.
+        lazy: whether a Gloo group connects lazily. Gloo may wait for ever for a connection to who is dead, so the ring
             is used, and making connections may take no longer than `timeout`.
         shared: what this worker sees of the memory of the others, its own `source` among it; None at all of them where
             they are of several machines.
@@ -75,7 +76,7 @@ def reduce(
         )
         if native is None:
             native = len(source) < RING_FROM and not lazy
-        if not done and native and len(accepted) == group.size():
+        if not done and native and isinstance(group, dist.ProcessGroupGloo) and len(accepted) == group.size():
             _native(group, source, out, timeout)
         elif not done:
             Ring(group, accepted, accepted.index(me), tag % TAGS, timeout, lazy).reduce(source, out)
@@ -100,9 +101,9 @@ def _check(group: Group, me: int, accepted: Sequence[int], source: Tensor, out: 
         )
 
 
-def _native(group: Group, source: Tensor, out: Tensor, timeout: Seconds | None) -> None:
+def _native(group: dist.ProcessGroupGloo, source: Tensor, out: Tensor, timeout: Seconds | None) -> None:
     out.copy_(source)
     options = dist.AllreduceOptions()
     if timeout is not None:
         options.timeout = timedelta(seconds=timeout)
-    group.allreduce([out], options).wait()
+    group.allreduce([out], options).wait()  # type: ignore[attr-defined]

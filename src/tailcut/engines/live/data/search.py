@@ -1,8 +1,10 @@
-"""The search for an update that a worker has missed: whom to ask, what they said, and why nobody has it."""
+"""The search for an update that a worker has missed: whom to ask and when, what they said, and why nobody has it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from time import monotonic
 from typing import final
 
@@ -38,6 +40,10 @@ class Wanted:
     epoch: int
 
 
+UNREACHED = "cannot be reached"
+"""What is wrong with a holder to which there is no connection."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Ahead:
@@ -45,6 +51,76 @@ class Ahead:
 
     holder: int | None = None
     newest: int = -1
+
+
+@final
+class Hedge:
+    """Whom to ask at which time: the likeliest holder, and one more whenever all that were asked are quiet.
+
+    A holder that sends data is not quiet, however slow it is. One that is broken or has said no is asked again after a
+    pause. One that says nothing at all is asked again after a long time, since the request may be lost.
+
+    Args:
+        order: holders, the likeliest first.
+        quiet: seconds without any data after which a holder is quiet.
+        pause: seconds after which a holder that is broken, or has said no, is asked again.
+        again: seconds without any data after which a holder is asked again.
+
+    Example:
+        >>> hedge = Hedge([3, 5], quiet=0.1, pause=0.01, again=2.0)
+        >>> hedge.next(now=0.0), hedge.next(now=0.09), hedge.next(now=0.1), hedge.next(now=0.3)
+        (3, None, 5, None)
+        >>> hedge.rests(5, now=0.3)
+        >>> hedge.next(now=0.3), hedge.next(now=0.31)
+        (None, 5)
+    """
+
+    def __init__(self, order: Iterable[int], quiet: Seconds, pause: Seconds, again: Seconds) -> None:
+        self._unasked = list(order)
+        self._quiet, self._pause, self._again = quiet, pause, again
+        # The last sign of each that was asked; and from when on each of the others may be asked again.
+        self._heard: dict[int, Seconds] = {}
+        self._rests: dict[int, Seconds] = {}
+        self._sending: set[int] = set()
+
+    @property
+    def asked(self) -> list[int]:
+        """Holders that an answer is expected of."""
+        return list(self._heard)
+
+    def next(self, now: Seconds) -> int | None:
+        """The holder to ask now, which counts as asked; None while an answer may come."""
+        if any(now - heard < self._quiet for heard in self._heard.values()):
+            return None
+        ready = (worker for worker, due in self._rests.items() if now >= due)
+        lost = (worker for worker, heard in self._heard.items() if now - heard >= self._again)
+        found = next(chain(self._unasked, ready, lost), None)
+        if found is not None:
+            self.drops(found)
+            self._heard[found] = now
+        return found
+
+    def receives(self, worker: int, now: Seconds) -> None:
+        """Data has come of a holder."""
+        self._heard[worker] = now
+        self._sending.add(worker)
+
+    def is_receiving(self, now: Seconds) -> bool:
+        """Whether an answer is on its way."""
+        return any(now - self._heard[worker] < self._quiet for worker in self._sending)
+
+    def rests(self, worker: int, now: Seconds) -> None:
+        """A holder cannot be reached, or has said that it does not have the update."""
+        self.drops(worker)
+        self._rests[worker] = now + self._pause
+
+    def drops(self, worker: int) -> None:
+        """A holder is not worth asking any more."""
+        self._sending.discard(worker)
+        self._heard.pop(worker, None)
+        self._rests.pop(worker, None)
+        if worker in self._unasked:
+            self._unasked.remove(worker)
 
 
 @final
@@ -57,7 +133,7 @@ class Search:
         chain: that the update must follow.
         until: when the search is given up.
         holders: still worth asking.
-        ahead: who has been asked already.
+        ahead: who has been asked already, and is waited for first.
         said: what is wrong with each holder.
         is_past: whether one of them has dropped the update, as too old.
     """
@@ -75,19 +151,30 @@ class Search:
         """Seconds until it is given up."""
         return self.until - monotonic()
 
+    def is_reached(self, worker: int, is_asked: bool) -> None:
+        """Note whether the request has gone to a holder; what it has said before counts more."""
+        if not is_asked:
+            self.said[worker] = UNREACHED
+        elif self.said.get(worker, UNREACHED) == UNREACHED:
+            self.said[worker] = "does not answer"
+
     def drop(self, worker: int, why: str) -> None:
         """Ask this one no more."""
         self.said[worker] = why
         del self.holders[worker]
 
-    def judge(self, worker: int, answer: Update | NotYet | None) -> Update | None:
+    @property
+    def order(self) -> list[int]:
+        """Holders, the likeliest first."""
+        first = [] if self.ahead not in self.holders else [self.ahead]
+        return [*first, *(worker for worker in self.holders if worker != self.ahead)]
+
+    def judge(self, worker: int, answer: Update | NotYet) -> Update | None:
         """The update, if it is the one that is needed."""
         if isinstance(answer, Update):
             if answer.follows(self.chain):
                 return answer
             self.drop(worker, "has another history than this worker")
-        elif answer is None:
-            self.said.setdefault(worker, "does not answer")
         else:
             has = f"has {answer.oldest} to {answer.newest}" if answer.oldest <= answer.newest else "has none"
             self.said[worker] = has

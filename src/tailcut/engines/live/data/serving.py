@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from math import ceil
@@ -20,7 +21,7 @@ import zmq.utils.garbage
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.keys import Key, secured_server
 from tailcut.engines.live.limits import BACKLOG, HANDSHAKE_MS, MOST_UNREAD, Limits
-from tailcut.engines.live.messages import Copy, NotYet, Pull
+from tailcut.engines.live.messages import Copy, Here, NotYet, Pull, Where
 from tailcut.engines.live.wire import BETWEEN_WORKERS, WireError, encode
 from tailcut.errors import InputError
 from tailcut.types import Seconds
@@ -48,7 +49,7 @@ class _Kept:
 
 
 class UpdateServer:
-    """Answers `Pull` with the update, `Copy` with the state that is offered, or either with `NotYet`.
+    """Answers `Pull` with the update, `Copy` with the state that is offered, or either with `NotYet`; and `Where`.
 
     Who asks for an update still to come is answered when it is logged, or with `NotYet` after `keep` seconds.
     The history behind a log does not change, so requests are answered whatever their term and epoch.
@@ -58,12 +59,18 @@ class UpdateServer:
         host: address of this machine, as the others see it; a free port of it is taken.
         keep: seconds.
         key: of the run: only who holds it may ask; None for anybody.
+        where: answers where this worker is in its script; None for no answer.
     """
 
     def __init__(
-        self, log: UpdateLog, host: str = "127.0.0.1", keep: Seconds = 0.5, key: Key | None = None
+        self,
+        log: UpdateLog,
+        host: str = "127.0.0.1",
+        keep: Seconds = 0.5,
+        key: Key | None = None,
+        where: Callable[[Where], Here] | None = None,
     ) -> None:
-        self._log, self._keep = log, keep
+        self._log, self._keep, self._where = log, keep, where
         self._kept: list[_Kept] = []
         self._kept_each: Counter[bytes] = Counter()
         self._limits = Limits()
@@ -161,11 +168,16 @@ class UpdateServer:
             if self._limits.admits(who, now):
                 self._take(who, _request(frames), now)
 
-    def _take(self, who: bytes, asked: Pull | Copy | None, now: Seconds) -> None:
+    def _take(self, who: bytes, asked: Pull | Copy | Where | None, now: Seconds) -> None:
         if asked is None:
             self._limits.charge(who, now)
         elif isinstance(asked, Copy):
             self._give_state(who, asked, now)
+        elif isinstance(asked, Where):
+            # The controller asks rarely.
+            self._limits.charge(who, now)
+            if self._where is not None:
+                self._send([who, encode(self._where(asked))])
         else:
             has_room = len(self._kept) < MOST_KEPT and self._kept_each[who] < MOST_KEPT_EACH
             self._kept.append(_Kept(who, asked, now + self._keep if has_room else now))
@@ -204,7 +216,7 @@ class UpdateServer:
             self._router.send_multipart(frames, zmq.NOBLOCK, copy=copy)
 
 
-def _request(frames: list[bytes]) -> Pull | Copy | None:
+def _request(frames: list[bytes]) -> Pull | Copy | Where | None:
     """None for what is no request: there is nobody to complain to."""
     if len(frames) != 1:
         return None
@@ -212,4 +224,4 @@ def _request(frames: list[bytes]) -> Pull | Copy | None:
         message = BETWEEN_WORKERS.read(frames[0])
     except WireError:
         return None
-    return message if isinstance(message, Pull | Copy) else None
+    return message if isinstance(message, Pull | Copy | Where) else None

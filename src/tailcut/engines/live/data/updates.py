@@ -25,7 +25,7 @@ CHAIN = 16
 """Bytes of a chain."""
 START = bytes(CHAIN)
 """The chain of a log without updates."""
-MOST_HEAD = 1 << 16
+MOST_HEAD = 1 << 20
 """Bytes of a head at most."""
 _CHECKSUM = struct.Struct(">I")
 
@@ -34,15 +34,17 @@ class UpdateError(TailcutError):
     """Bytes that are no update, or an update that does not follow."""
 
 
-def link(chain: bytes, epoch: int, version: int, accepted: tuple[int, ...]) -> bytes:
+def link(chain: bytes, term: int, epoch: int, version: int, accepted: tuple[int, ...]) -> bytes:
     """The chain after an update: equal chains stand for equal histories.
 
+    Epochs begin anew with the term of a controller that finds no worker of the one before it.
+
     Example:
-        >>> once = link(START, 1, 0, (0, 1))
-        >>> once == link(START, 1, 0, (1, 0)), len(link(once, 1, 1, (0, 1)))
+        >>> once = link(START, 1, 1, 0, (0, 1))
+        >>> once == link(START, 1, 1, 0, (1, 0)), len(link(once, 1, 1, 1, (0, 1)))
         (False, 16)
     """
-    what = struct.pack(f">QQ{len(accepted)}Q", epoch, version, *accepted)
+    what = struct.pack(f">QQQ{len(accepted)}Q", term, epoch, version, *accepted)
     return blake2b(chain + what, digest_size=CHAIN).digest()
 
 
@@ -59,6 +61,7 @@ class Update:
         samples: of all accepted workers: what the sums in `flat` are divided by.
         chain: of the log, up to and with this update.
         flat: the reduced vector of `FlatBuffer`, on the host. Nobody changes it any more.
+        options: of the optimizer, that it is applied with, as `options.py` packs them; empty for those that are set.
     """
 
     term: int
@@ -69,29 +72,31 @@ class Update:
     samples: int
     chain: bytes
     flat: Tensor
+    options: bytes = b""
 
     @classmethod
-    def made(cls, closed: Closed, flat: Tensor, before: bytes) -> Update:
+    def made(cls, closed: Closed, flat: Tensor, before: bytes, options: bytes = b"") -> Update:
         """The update that a reduction under a `Close` made; an error if the vector's trailer says otherwise.
 
         Args:
             closed: the `Close`.
             flat: the reduced vector.
             before: chain of the log without it.
+            options: of the optimizer, that it is applied with.
         """
-        chain = link(before, closed.epoch, closed.version, closed.accepted)
+        chain = link(before, closed.term, closed.epoch, closed.version, closed.accepted)
         samples = samples_in(flat[-LENGTH:].tolist(), closed)
         how = (closed.term, closed.epoch, closed.version, closed.accepted, closed.scale)
-        return cls(*how, samples, chain, flat)
+        return cls(*how, samples, chain, flat, options)
 
     def follows(self, chain: bytes) -> bool:
         """Whether it is the next one of a log with that chain."""
-        return self.chain == link(chain, self.epoch, self.version, self.accepted)
+        return self.chain == link(chain, self.term, self.epoch, self.version, self.accepted)
 
     @property
     def nbytes(self) -> int:
         """Of memory, about."""
-        return self.flat.nbytes
+        return self.flat.nbytes + len(self.options)
 
     @property
     def raw(self) -> memoryview:
@@ -103,7 +108,7 @@ class Update:
         """The first frame."""
         kind = _kind(self.flat.dtype)
         how = (self.term, self.epoch, self.version, self.accepted, self.scale)
-        packed = _encoder.encode(_Head(*how, self.samples, self.chain, kind, len(self.flat)))
+        packed = _encoder.encode(_Head(*how, self.samples, self.chain, kind, len(self.flat), self.options))
         return _CHECKSUM.pack(zlib.crc32(self.raw, zlib.crc32(packed))) + packed
 
 
@@ -136,7 +141,7 @@ def read(head: bytes, raw: memoryview, into: Tensor) -> Update:
         )
     np.copyto(into.numpy(), np.frombuffer(view, dtype=kind))
     how = (found.term, found.epoch, found.version, found.accepted, found.scale)
-    return Update(*how, found.samples, found.chain, into)
+    return Update(*how, found.samples, found.chain, into, found.options)
 
 
 class _Head(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -149,6 +154,7 @@ class _Head(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     chain: bytes
     kind: str
     length: int
+    options: bytes
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -9,11 +9,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.queues import SimpleQueue
 from threading import Thread
 from typing import TypeAlias
 
+from tailcut.engines.live.interruptions import ignored
 from tailcut.engines.live.keys import with_key
 from tailcut.engines.live.launch import LOOK, PATIENCE, environment, free_port
 from tailcut.errors import TailcutError
@@ -45,6 +47,8 @@ def in_processes(
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(preload))
+    with ignored():
+        forkserver.ensure_running()
     port = free_port()
     said: Said | None = None if tell is None else context.SimpleQueue()
     key = {name: value for name, value in with_key(os.environ).items() if name not in os.environ}

@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 import torch
 from torch import Tensor, nn
 
-from tailcut.engines.live.messages import Alike
-from tailcut.engines.live.worker.replica import digest
+from tailcut.engines.live.messages import BROADCAST, Alike
+from tailcut.engines.live.worker.replica import digest, unsaved_buffers
 
 
-def alike(module: nn.Module, optimiser: torch.optim.Optimizer, settings: str, given: str = "") -> Alike:
-    """What this worker has.
+def alike(
+    module: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    settings: str,
+    given: str = "",
+    initial: str = BROADCAST,
+) -> Alike:
+    """Describe what this worker begins with.
 
     Args:
         module: the net.
         optimiser: its own.
         settings: in words.
-        given: `described(optimiser)` before a checkpoint was loaded; empty where none was.
+        given: `described(optimiser, module)` before a checkpoint was loaded; empty where none was.
+        initial: what happens to workers that begin with other numbers: `broadcast` or `compare`.
     """
-    state = module.state_dict(keep_vars=True)
     return Alike(
         torch=str(torch.__version__),
         machine=_machine(module),
-        optimiser=given or described(optimiser),
-        parameters=_parameters(state),
+        optimiser=given or described(optimiser, module),
+        parameters=_parameters(_tensors(module)),
         settings=settings,
-        numbers=digest([*state.values(), *_kept(optimiser)]).hex(),
+        numbers=numbers_of(module, optimiser),
+        initial=initial,
+        unsaved=digest(unsaved_buffers(module).values()).hex() if initial == BROADCAST else "",
     )
+
+
+def numbers_of(module: nn.Module, optimiser: torch.optim.Optimizer) -> str:
+    """Return a digest of all numbers of the net and the optimizer."""
+    return digest([*_tensors(module).values(), *_kept(optimiser)]).hex()
+
+
+def _tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Return the parameters and saved buffers of the net by name. Extra state of a module may be anything else."""
+    return {k: v for k, v in module.state_dict(keep_vars=True).items() if isinstance(v, Tensor)}
 
 
 def _kept(optimiser: torch.optim.Optimizer) -> list[Tensor]:
@@ -46,16 +64,27 @@ def _machine(module: nn.Module) -> str:
     return f"CPU with {torch.backends.cpu.get_cpu_capability()}"
 
 
-def described(optimiser: torch.optim.Optimizer) -> str:
-    """Class and flags; learning rates too, for they are where schedules begin.
+def described(optimiser: torch.optim.Optimizer, module: nn.Module) -> str:
+    """Class, and the parameters and flags of each group; learning rates too, for they are where schedules begin.
 
     After a checkpoint was loaded they are where schedules have come to, and another worker may have loaded none.
     """
+    names = {id(each): name for name, each in module.named_parameters()}
     groups = [
-        ", ".join(f"{key}={value}" for key, value in sorted(group.items()) if key != "params")
+        ", ".join(
+            f"{key}={_members(names, value) if key == 'params' else value}"
+            for key, value in sorted(group.items())
+        )
         for group in optimiser.param_groups
     ]
     return f"{type(optimiser).__name__}({'; '.join(groups)})"
+
+
+def _members(names: Mapping[int, str], parameters: Sequence[Tensor]) -> str:
+    """Say which parameters a group has. Workers copy optimizer states by their order."""
+    found = [names.get(id(each), "?") for each in parameters]
+    order = blake2b(";".join(found).encode(), digest_size=4).hexdigest()
+    return f"<{len(found)} from {found[0]} to {found[-1]}, {order}>" if found else "<none>"
 
 
 def _parameters(state: Mapping[str, Tensor]) -> str:

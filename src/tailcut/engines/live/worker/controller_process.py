@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from threading import Thread
+from threading import Event, Thread
 from typing import TypeAlias, final
 
+from tailcut.engines.live.interruptions import IGNORING
 from tailcut.errors import InputError
 from tailcut.types import Seconds
 
@@ -29,13 +30,13 @@ def waiting(environment: Mapping[str, str] | None = None) -> Child:
 
 
 def _process(module: str, command: Sequence[str], environment: Mapping[str, str] | None) -> Child:
-    pipe, whole = subprocess.PIPE, [sys.executable, "-m", module, *command]
+    pipe, whole = subprocess.PIPE, [*IGNORING, sys.executable, "-m", module, *command]
     return subprocess.Popen(whole, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 @final
 class ControllerProcess:
-    """Started, and listening.
+    """Started; it listens some time later, which `wait_until_listening` tells.
 
     It ends with the run, or with this process: this one holds the other end of its input.
 
@@ -46,10 +47,10 @@ class ControllerProcess:
         standby: a process that waits to be it, has everything loaded, and so listens at once; None for a new one.
 
     Attributes:
-        address: to connect to.
+        address: to connect to; empty until it listens.
 
     Raises:
-        InputError: it did not start; the sentence is its own.
+        InputError: the machine has no room for its process.
     """
 
     def __init__(
@@ -75,18 +76,33 @@ class ControllerProcess:
                     f"The controller's process could not be started ({problem.strerror}). Start fewer workers, or "
                     "raise the limits on processes and open files (ulimit -u, ulimit -n)."
                 ) from problem
-        self._relay = Thread(target=self._pass_on, name="tailcut-controller", daemon=True)
-        assert self._child.stdout is not None
-        self.address = self._child.stdout.readline().strip()
-        if not self.address:
-            code, why = self._failed()
-            raise InputError(why or f"The controller ended with exit code {code} before the run began.")
+        self.address, self._answered = "", Event()
+        # A process that is stopped, by a signal or a debugger, never answers: only this thread waits for it.
+        self._relay = Thread(target=self._hear, name="tailcut-controller", daemon=True)
         self._relay.start()
 
     @property
     def code(self) -> int | None:
         """It has ended with; None as long as it runs."""
         return self._child.poll()
+
+    def wait_until_listening(self, patience: Seconds) -> bool:
+        """Wait so many seconds at most; return whether workers can connect.
+
+        Raises:
+            InputError: it has ended instead; the sentence is its own.
+        """
+        if not self._answered.wait(patience):
+            return False
+        if not self.address:
+            code, why = self._failed()
+            raise InputError(why or f"The controller ended with exit code {code} before the run began.")
+        return True
+
+    def kill(self) -> None:
+        """End it at once, also where it is stopped and would not notice that it is to end."""
+        self._child.kill()
+        self.end(at_once=True)
 
     def end(self, at_once: bool, patience: Seconds | None = None) -> None:
         """See it out.
@@ -98,18 +114,26 @@ class ControllerProcess:
         assert self._child.stdin is not None
         if at_once:
             self._child.stdin.close()
+            if not self.address:
+                # Nobody is connected yet, and it would first load everything that it needs.
+                self._child.kill()
         try:
             _ = self._child.wait(PATIENCE if at_once else patience)
         except subprocess.TimeoutExpired:
             self._child.kill()
             _ = self._child.wait()
         self._relay.join(PATIENCE)
-        for each in (self._child.stdin, self._child.stdout):
-            if each is not None:
+        for each in (self._child.stdin, self._child.stdout, self._child.stderr):
+            if each is not None and not self._relay.is_alive():
                 each.close()
 
-    def _pass_on(self) -> None:
+    def _hear(self) -> None:
+        assert self._child.stdout is not None
         assert self._child.stderr is not None
+        self.address = self._child.stdout.readline().strip()
+        self._answered.set()
+        if not self.address:
+            return
         with self._child.stderr as said:
             for line in said:
                 self._tell(line.rstrip("\n"))

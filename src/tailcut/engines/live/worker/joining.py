@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
+import torch
+
 from tailcut.engines.live.checkpoints.positions import Positions
 from tailcut.engines.live.data.buffer import FlatBuffer
 from tailcut.engines.live.data.copies import CopyError, frames_of
@@ -14,7 +16,7 @@ from tailcut.engines.live.data.copying import room_for
 from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller
 from tailcut.engines.live.messages import Copy, New
-from tailcut.engines.live.worker.replica import Replica
+from tailcut.engines.live.worker.replica import Replica, unsaved_buffers
 from tailcut.types import Seconds
 
 
@@ -33,7 +35,9 @@ def state_to_offer(own: Own) -> list[bytes | memoryview] | None:
     # What this worker's own pass has done to the buffers is in its gradient's vector already.
     own.flat.restore()
     try:
-        more = {"chain": own.log.chain, "positions": own.log.positions.state()}
+        more: dict[str, object] = {"chain": own.log.chain, "positions": own.log.positions.state()}
+        # A checkpoint has none of these: they belong to a process. A net with random ones needs those of the others.
+        more["unsaved"] = unsaved_buffers(own.replica.module)
         return frames_of(own.replica.state() | more)
     except CopyError as problem:
         print(f"tailcut: No worker can join: {problem}", file=sys.stderr, flush=True)
@@ -53,11 +57,17 @@ def copy_state(
         patience: seconds.
         enough: whether the epoch is over.
     """
-    most = room_for(own.replica.state())
+    most = room_for([own.replica.state(), unsaved_buffers(own.replica.module)])
     state = puller.copy(address, Copy(new.term, new.epoch, new.base), patience, enough, most)
     if state is None:
         return False
     own.replica.load(state)
+    with torch.no_grad():
+        for name, buffer in unsaved_buffers(own.replica.module).items():
+            value = state["unsaved"].get(name)
+            # A cache may have another size at every worker, and stays its own then.
+            if value is not None and value.shape == buffer.shape:
+                buffer.copy_(value)
     own.flat.rebase()
     own.log.restart(own.replica.version, state["chain"], Positions.at(state["positions"]))
     return True

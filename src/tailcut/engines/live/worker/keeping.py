@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import final
 
 from tailcut.engines.live.checkpoints import Checkpoint, Checkpoints, Positions, newest
+from tailcut.engines.live.checkpoints.folder import published
+from tailcut.engines.live.points import at
 from tailcut.engines.live.worker.joining import Own
 from tailcut.errors import InputError, ParameterError
 
@@ -41,6 +43,8 @@ class Keeping:
         self._every, self._keep = every, keep
         self._checkpoints: Checkpoints | None = None
         self._problem: InputError | None = None
+        self._epoch: int | None = None
+        self._held: int | None = None
         if self._folder is not None:
             self._open(self._folder)
 
@@ -73,18 +77,48 @@ class Keeping:
             raise problem
         say(f"{problem} It is tried again.")
 
+    def loop(self, updates: int, total: int) -> None:
+        """Keep the state at the end of an epoch only when the script has done there what it does between two epochs.
+
+        A run that goes on from such a checkpoint begins with the next epoch. So it lacks neither an evaluation nor a
+        step of a schedule.
+
+        Args:
+            updates: in an epoch.
+            total: version at which the run ends.
+        """
+        self._epoch, self._total = updates, total
+
     def made(self, is_writer: bool) -> None:
         """There is a new version; whether this worker is the one that writes."""
         version = self._own.replica.version
-        is_last = version == self._total
-        if self._folder is None or not is_writer or not (version % self._every == 0 or is_last):
+        if (
+            self._folder is None
+            or not is_writer
+            or not (version % self._every == 0 or version == self._total)
+        ):
             return
+        if self._epoch is not None and version % self._epoch == 0:
+            self._held = version
+        else:
+            self._write()
+
+    def between_epochs(self) -> None:
+        """The script has done what it does between two epochs."""
+        held, self._held = self._held, None
+        if held == self._own.replica.version and self._folder is not None:
+            self._write()
+
+    def _write(self) -> None:
+        assert self._folder is not None
+        version = self._own.replica.version
         if self._checkpoints is None:
             self._try_again(self._folder)
         if self._checkpoints is not None:
             log = self._own.log
             state = self._own.replica.state() | {"chain": log.chain}
-            self._checkpoints.stage(version, state, {"positions": log.positions.state()}, is_last)
+            more = {"positions": log.positions.state()}
+            self._checkpoints.stage(version, state, more, is_last=version == self._total)
 
     def _try_again(self, folder: str) -> None:
         with suppress(InputError):
@@ -97,8 +131,39 @@ class Keeping:
 
     def forget(self) -> None:
         """This worker has taken over another one's state: what it has kept for itself may be of another course."""
+        self._held = None
         if self._checkpoints is not None:
             self._checkpoints.forget()
+
+    def resume_later(self, is_in_run: bool) -> bool:
+        """Load the newest checkpoint if this worker's state is behind it; return whether it was.
+
+        A run publishes a checkpoint when all its members have that version. So a worker that is behind one was left
+        behind, and the run must not continue from its state.
+
+        Args:
+            is_in_run: whether this worker has been a member. Then a checkpoint of its version may also be of another
+                history.
+        """
+        version, chain = self._own.log.version, self._own.log.chain
+        if self._folder is None:
+            return False
+        try:
+            there = max(published(Path(self._folder)), default=0)
+            if there < version + (not is_in_run):
+                return False
+            found = newest(self._folder, say)
+        except (InputError, OSError) as problem:
+            say(f"The checkpoints in {self._folder} are not looked at: {problem}")
+            return False
+        if found is None or (found.version, found.state.get("chain", chain)) == (version, chain):
+            return False
+        if found.version < version:
+            return False
+        self.forget()
+        self._resume(found)
+        at("resumed", found.version)
+        return True
 
     def close(self) -> None:
         """Wait until all is written that was asked for."""

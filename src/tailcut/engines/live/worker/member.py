@@ -36,7 +36,7 @@ class Member:
     Args:
         parts: its own.
         hello: how it presents itself.
-        mesh: makes the process group of an epoch, from its term and number, this worker's place in it and its size.
+        mesh: makes the group of an epoch, with this worker's place in it.
         max_wait: seconds without a word from the controller after which to give up.
         total: version at which the run ends; None for none.
         clock: seconds, never running backwards.
@@ -50,7 +50,7 @@ class Member:
         self,
         parts: Parts,
         hello: Hello,
-        mesh: Callable[[int, int, int, int], Group],
+        mesh: Callable[[New, int], Group],
         max_wait: Seconds = 300.0,
         total: int | None = None,
         clock: Callable[[], Seconds] = time.monotonic,
@@ -61,16 +61,16 @@ class Member:
         self._inbox = Inbox(parts.link, max_wait, clock)
         own = Own(parts.replica, parts.flat, parts.log)
         self._membership = Membership(
-            hello, own, parts.link, self._inbox, parts.puller, mesh, parts.offer, max_wait
+            hello, own, parts.link, self._inbox, parts.puller, mesh, parts.offer, max_wait, parts.keeping
         )
         self._closed: dict[int, Close] = {}
         what = (parts.replica, parts.flat, parts.log, parts.puller, parts.keeping)
         self._updating = Updating(*what, self._membership, max_wait, total)
         self._limit: Limit | None = None
         # What this worker waits in step() with; None where it has nothing that could be used.
-        self._brought: tuple[int, float, Seconds, bool] | None = None
+        self._brought: tuple[int, float, Seconds, bool, bytes] | None = None
         self._is_rejected = False
-        self._meets: set[int] = set()
+        self._meets: dict[int, int] = {}
         self._membership.join()
         self._since = clock()
 
@@ -97,10 +97,19 @@ class Member:
             return math.inf
         return self._since + self._limit.seconds - self._clock()
 
-    def meet(self, every: int) -> None:
-        """Ask for all workers to meet at versions that this number divides."""
-        self._meets.add(every)
+    def meet(self, every: int, epochs: int = 0) -> None:
+        """Ask for all workers to meet at versions that this number divides.
+
+        Args:
+            every: the number.
+            epochs: how many epochs of so many updates there are; 0 where these are none.
+        """
+        self._meets[every] = max(epochs, self._meets.get(every, 0))
         self._ask_to_meet()
+
+    def end_at(self, total: int) -> None:
+        """The run ends at this version."""
+        self._updating.total = self._replica.total = total
 
     def arrive(self, samples: int, share: float, finite: bool) -> Outcome:
         """Hand in the gradients that the parameters hold, and take part in what comes of them.
@@ -115,7 +124,8 @@ class Member:
             return self._told(self._stand, 0.0)
         self._flat.pack(max(samples, 1), share)
         whole = finite and samples > 0 and self._flat.finite()
-        self._brought, self._is_rejected = (samples, share, began - self._since, whole), not whole
+        told = self._replica.groups.summarize()
+        self._brought, self._is_rejected = (samples, share, began - self._since, whole, told), not whole
         self._hand_in()
         return self._outcome(began)
 
@@ -128,28 +138,33 @@ class Member:
         """Take part no longer. Others are not kept waiting, but may still pull what this worker holds."""
         self._link.send(Bye(*self._membership.here))
 
-    def until_free(self, patience: Seconds, as_it_left: bool) -> None:
+    def until_free(self, patience: Seconds, as_it_left: bool) -> bool:
         """After leaving: wait until nobody needs anything of this worker, or there is no controller any more.
+
+        Whether it was told that nobody does.
 
         Args:
             patience: seconds to wait at most.
             as_it_left: whether nothing has changed here since: then others can still have all of it.
         """
-        if self._inbox.until_free(patience, self._membership.attend if as_it_left else None):
+        is_free = self._inbox.until_free(patience, self._membership.attend if as_it_left else None)
+        if is_free:
             # Only who holds nothing that somebody lacks is told so.
             self._keeping.confirmed(self.version)
+        return is_free
 
     def _hand_in(self) -> None:
         """Wait for what becomes of the gradient that this worker has brought."""
         if self._brought is not None:
             at("submitting", self.version)
-            self._link.send(Arrived(*self._membership.here, *self._brought))
+            samples, share, seconds, finite, options = self._brought
+            self._link.send(Arrived(*self._membership.here, samples, share, seconds, finite, options))
             at("submitted", self.version)
 
     def _ask_to_meet(self) -> None:
-        """Every controller must be told."""
-        for every in sorted(self._meets):
-            self._link.send(Meet(*self._membership.here[:3], every))
+        """Every controller must be told, and in every epoch: what was said in one that had ended was not heard."""
+        for every, epochs in sorted(self._meets.items()):
+            self._link.send(Meet(*self._membership.here[:3], every, epochs))
 
     # -- what the controller says -------------------------------------------------------------------------------
 
@@ -178,7 +193,7 @@ class Member:
             if isinstance(message, Go | Over) and not self._catch_up(message.version):
                 message = self._membership.rejoin()
             if isinstance(message, New):
-                if self._goes_on(message):
+                if not self._membership.is_later(message) or self._goes_on(message):
                     continue
                 return self._told(before, waited)
             self._note(message)
@@ -219,17 +234,15 @@ class Member:
 
     def _goes_on(self, new: New) -> bool:
         """Enter a new epoch; whether this worker goes on waiting in it."""
-        is_other = new.term != self._membership.new.term
         # The last version may have been lost with whoever had it: then the run goes on.
         self._closed, self._limit, self.over = {}, None, False
-        if self.worker in new.joiners:
-            # What it has is of no use any more: it gets the state of the others.
+        if self._membership.take_resumed() or self.worker in new.joiners:
+            # What it has is of no use any more: it gets the state of the others, or has that of a checkpoint.
             self._brought, self._updating.last = None, ()
             self._keeping.forget()
         if not self._membership.enter(new):
             return True
-        if is_other:
-            self._ask_to_meet()
+        self._ask_to_meet()
         if not self._catch_up(new.base):
             return self._goes_on(self._membership.rejoin())
         if self.version < new.base:

@@ -11,8 +11,10 @@ from tailcut.engines.live.data.group import Group, let_go
 from tailcut.engines.live.data.pulling import Puller
 from tailcut.engines.live.messages import Again, Applied, Bye, Close, Go, Hello, Limit, New, Over, State, Stop
 from tailcut.engines.live.points import at
+from tailcut.engines.live.worker.alike import numbers_of
 from tailcut.engines.live.worker.inbox import Inbox, Renewed, RunError, too_late
 from tailcut.engines.live.worker.joining import Own, copy_state, state_to_offer
+from tailcut.engines.live.worker.keeping import Keeping
 from tailcut.engines.live.worker.link import Link
 from tailcut.types import Seconds, WorkerId
 
@@ -26,9 +28,10 @@ class Membership:
         own: what it trains with.
         link, inbox: to and from the controller.
         puller: fetches the state of others.
-        mesh: makes the process group of an epoch, from its term and number, this worker's place in it and its size.
+        mesh: makes the group of an epoch, with this worker's place in it.
         offer: gives the state to whoever joins: its version and frames, or no longer.
         max_wait: seconds for a copy of the state.
+        keeping: of checkpoints.
 
     Attributes:
         new: the epoch.
@@ -43,19 +46,21 @@ class Membership:
         link: Link,
         inbox: Inbox,
         puller: Puller,
-        mesh: Callable[[int, int, int, int], Group],
+        mesh: Callable[[New, int], Group],
         offer: Callable[[int, list[bytes | memoryview] | None], None],
         max_wait: Seconds,
+        keeping: Keeping,
     ) -> None:
         self.worker: WorkerId = hello.worker
         self.group: Group | None = None
         self._hello, self._own, self._link, self._inbox = hello, own, link, inbox
         self._puller, self._mesh, self._offer, self._max_wait = puller, mesh, offer, max_wait
+        self._keeping = keeping
         self._addresses: dict[WorkerId, str] = {}
         self.new = New(hello.term, hello.epoch, (), (), hello.version, hello.worker)
         # Term and epoch of the last one whose beginning this worker had: what its log is worth to a new controller.
         self._stands = (hello.term, hello.epoch)
-        self._is_behind = self._offers = False
+        self._is_behind = self._offers = self._has_resumed = False
 
     @property
     def here(self) -> tuple[int, int, int, int]:
@@ -64,8 +69,8 @@ class Membership:
 
     @property
     def is_lazy(self) -> bool:
-        """Whether two members are connected only when they first need it: all but the first epoch wait for nobody."""
-        return self.new.epoch > 1
+        """Whether Gloo connects two members only when they first need it: all but the first epoch wait for nobody."""
+        return (self.new.term, self.new.epoch) > (1, 1) and not self.new.is_local
 
     @property
     def is_first(self) -> bool:
@@ -75,7 +80,20 @@ class Membership:
     @property
     def is_called(self) -> bool:
         """Whether the epoch is over: whoever had the newest update may be gone. Looks at what came, without waiting."""
-        return any(isinstance(message, New | Stop | Again | Renewed) for message in self._inbox.look())
+        return any(
+            isinstance(message, Stop | Again | Renewed)
+            or (isinstance(message, New) and self.is_later(message))
+            for message in self._inbox.look()
+        )
+
+    def is_later(self, new: New) -> bool:
+        """Whether an epoch comes after this worker's. A worker that says Hello twice is told of the same one twice."""
+        return (new.term, new.epoch) > (self.new.term, self.new.epoch)
+
+    def take_resumed(self) -> bool:
+        """Return whether this worker's state was replaced by that of a checkpoint, once."""
+        found, self._has_resumed = self._has_resumed, False
+        return found
 
     def join(self) -> None:
         """Say Hello and be in an epoch, with its state."""
@@ -104,7 +122,7 @@ class Membership:
         while True:
             message = self._inbox.next()
             match message:
-                case New() if (message.term, message.epoch) > (self.new.term, self.new.epoch):
+                case New() if self.is_later(message):
                     return message
                 case Again() if (message.term, message.epoch) > (self.new.term, self.new.epoch):
                     self._say_hello()
@@ -136,7 +154,7 @@ class Membership:
         self.new = new
         self._addresses = dict(zip(new.members, new.addresses, strict=True))
         place = new.members.index(self.worker)
-        self.group = self._mesh(new.term, new.epoch, place, len(new.members))
+        self.group = self._mesh(new, place)
         self._offer_state()
         if self.worker in new.joiners:
             return self._copied()
@@ -150,7 +168,7 @@ class Membership:
         would go on from what the others have, and make the last versions anew.
         """
         if isinstance(news, Renewed):
-            self._say_hello()
+            self._present()
             return
         self.new = news
         self._offer_state()
@@ -195,11 +213,36 @@ class Membership:
         """To those who join this epoch, where they are to copy it from this worker."""
         new = self.new
         self._offers = bool(new.joiners) and new.holder == self.worker
-        self._offer(new.base, state_to_offer(self._own) if self._offers else None)
+        state = state_to_offer(self._own) if self._offers else None
+        if self._offers and state is None and new.epoch == 1:
+            raise RunError(
+                "The other workers cannot copy the numbers that this worker begins with: see the sentence before. Seed "
+                "all workers alike."
+            )
+        self._offer(new.base, state)
         if self._offers:
             at("offering", new.base)
 
     def _say_hello(self) -> None:
+        """Present this worker's state, or the newest checkpoint if that state is behind it.
+
+        The controller may be another one by now. If all workers with the newest state are gone, it takes the run back
+        to the newest state that is presented to it.
+        """
+        if self._keeping.resume_later(is_in_run=self._stands[1] > 0):
+            self._resumed()
+        self._present()
+
+    def _resumed(self) -> None:
+        """Be as a worker that has just been started, with the state of a checkpoint."""
+        replica, first = self._own.replica, self._hello
+        numbers = numbers_of(replica.module, replica.optimiser)
+        self._hello = msgspec.structs.replace(
+            first, alike=msgspec.structs.replace(first.alike, numbers=numbers)
+        )
+        self._stands, self._is_behind, self._has_resumed = (first.term, first.epoch), False, True
+
+    def _present(self) -> None:
         version, chain = self._own.replica.version, self._own.log.chain
         term, epoch = self._stands
         told = {"term": term, "epoch": epoch, "version": version, "chain": chain}

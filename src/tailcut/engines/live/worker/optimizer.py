@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from os import PathLike, fspath
@@ -13,7 +14,17 @@ from torch import nn
 
 from tailcut.engines.live.checkpoints import retaking
 from tailcut.engines.live.worker.batches import Micro, samples_of, sizes_of
-from tailcut.engines.live.worker.checks import check_net, check_samples, check_settings
+from tailcut.engines.live.worker.checks import (
+    check_net,
+    check_parameters,
+    check_samples,
+    check_settings,
+    check_unwrapped,
+    mostly_frozen,
+    refuse_ddp,
+)
+from tailcut.engines.live.worker.epoch_loops import Passes, updates_of
+from tailcut.engines.live.worker.groups import REMEDY, RateOf
 from tailcut.engines.live.worker.inbox import RunError
 from tailcut.engines.live.worker.keeping import say
 from tailcut.engines.live.worker.outcome import Outcome
@@ -24,6 +35,8 @@ from tailcut.errors import ParameterError
 from tailcut.types import Seconds
 
 T = TypeVar("T")
+_NONE = object()
+"""Stands for the batch of a loader that has none."""
 
 
 class Optimizer(torch.optim.Optimizer):
@@ -41,7 +54,8 @@ class Optimizer(torch.optim.Optimizer):
             the gradients: the rule that goes with policies that have `objective=gain`.
         noise_of: where the rate is `gain`: what the names of those parameters begin with whose gradients tell the noise
             scale; by default all. For nets that learn several things side by side, as an actor and a critic do.
-        scheduler: of learning rates; stepped here, once per update.
+        scheduler: of learning rates; stepped here, once per update. Or a function that is given the version, from 0,
+            and returns the learning rate of the next update: one for all parameter groups, or a list of one for each.
         clip_norm: largest norm of the mean gradient.
         after_update: called with the version after every update, also those that were made without this worker.
         total: version at which the run ends; None for when all workers have left their loops.
@@ -55,6 +69,8 @@ class Optimizer(torch.optim.Optimizer):
         checkpoints: folder to keep the state in, and to go on from where there is one; the same at every worker.
         checkpoint_every: updates from one to the next. The last version of a run with a `total` is kept too.
         keep: checkpoints that stay.
+        initial: what happens where workers begin with different numbers: with `broadcast` they copy parameters,
+            buffers and optimizer state of worker 0, with `compare` the run is refused.
 
     Attributes:
         inner: the wrapped optimiser.
@@ -74,7 +90,7 @@ class Optimizer(torch.optim.Optimizer):
         *,
         rate: str = "linear",
         noise_of: str = "",
-        scheduler: Scheduler | None = None,
+        scheduler: Scheduler | RateOf | None = None,
         clip_norm: float | None = None,
         after_update: AfterUpdate | None = None,
         total: int | None = None,
@@ -87,22 +103,30 @@ class Optimizer(torch.optim.Optimizer):
         checkpoints: str | PathLike[str] | None = None,
         checkpoint_every: int = 100,
         keep: int = 3,
+        initial: str = "broadcast",
     ) -> None:
-        check_settings(late, rate, total, max_wait, clip_norm, min_workers)
+        check_settings(late, rate, total, max_wait, clip_norm, min_workers, initial)
         check_net(module, optimiser)
         super().__init__(optimiser.param_groups, optimiser.defaults)
         self.param_groups, self.state = optimiser.param_groups, optimiser.state
-        self.inner = optimiser
+        self.inner, self._module = optimiser, module
         self.outcome: Outcome | None = None
-        self._samples, self._micro = 1, Micro()
+        self._samples, self._micro, self._asked = 1, Micro(), ("", 0)
+        self._meeting: str | None = None
         self._total, self._met, self._has_passed_over = total, set[int](), False
-        replica = Replica(module, optimiser, scheduler, clip_norm, after_update)
+        replica = Replica(module, optimiser, scheduler, clip_norm, after_update, total)
         folders = [None if each is None else fspath(each) for each in (journal, tensorboard, checkpoints)]
         ask = Start(policy, rate, late, total, max_wait, *folders, min_workers=min_workers)
         kept = (folders[-1], checkpoint_every, keep)
         settings = f"clip_norm={clip_norm}, noise_of={noise_of!r}"
-        self._session = Session(replica, ask, settings, log_bytes, kept, noise_of)
+        self._session = Session(replica, ask, settings, log_bytes, kept, noise_of, initial)
         self._member = self._session.member
+        if self._session.is_alone:
+            # As in a notebook, where the cell that wraps the optimizer is run again and again.
+            weakref.finalize(self, self._session.let_go).atexit = False
+        self._hook = module.register_forward_pre_hook(refuse_ddp)
+        if self.worker == 0 and (sentence := mostly_frozen(optimiser)):
+            say(sentence)
         # Who joins a run that is under way has loaded a state.
         self.param_groups, self.state = optimiser.param_groups, optimiser.state
 
@@ -138,10 +162,10 @@ class Optimizer(torch.optim.Optimizer):
             raise ParameterError(
                 "A closure would compute several gradients in one step. Call step() without one."
             )
-        if self._session.left:
-            raise RunError(
-                "This worker has left the run: no step() can follow close(), or the end of rounds()."
-            )
+        self._refuse_if_left()
+        if self.outcome is None:
+            check_parameters(self._module, self.inner)
+            check_unwrapped(self._module)
         for before in self._optimizer_step_pre_hooks.values():
             before(self, (), {})
         finite, micro = self._unscaled(), self._micro
@@ -187,6 +211,82 @@ class Optimizer(torch.optim.Optimizer):
         finally:
             self.close()
 
+    def epochs(
+        self, loader: Iterable[T], n: int, *, updates: int | None = None, retake: bool = False
+    ) -> Iterator[tuple[int, Iterator[T]]]:
+        """Yield the epochs, each as its number and its batches: `for epoch, batches in opt.epochs(loader, 10)`.
+
+        An epoch is a fixed number of updates: epoch e ends at version (e + 1) · updates. All workers meet there, so the
+        script may call collectives of its own after the inner loop. A worker that was late gets fewer batches. A worker
+        that begins in mid-run, from a checkpoint or with the state of another, begins in the epoch of that version, and
+        passes over as many batches as that epoch has updates already.
+
+        This worker leaves the run at the end of the last epoch, or where the script leaves the outer loop early.
+
+        Args:
+            loader: of batches. If it, its sampler, its batch sampler or its data has `set_epoch`, that is called.
+            n: number of epochs.
+            updates: in an epoch; by default the number of batches in the loader. The same at every worker.
+            retake: give a batch out again whose gradient was dropped, so that no sample is passed over. The loader is
+                then begun anew when it has ended, in whichever epoch that is.
+        """
+        if n < 1:
+            raise ParameterError(f"There must be at least 1 epoch, but got {n}.")
+        each = updates_of(loader, updates)
+        self._refuse_if_left()
+        self._total = n * each if self._total is None else min(self._total, n * each)
+        self._session.loop(each, n, self._total)
+        return self._epochs(Passes(loader), each, retake)
+
+    def _epochs(self, passes: Passes[T], each: int, retake: bool) -> Iterator[tuple[int, Iterator[T]]]:
+        taken: Iterator[T] | None = None
+        try:
+            while not self.over:
+                epoch, done = divmod(self.version, each)
+                if retake:
+                    taken = taken or retaking(passes.batches(0, self.position), self._was_dropped)
+                batches = taken or passes.in_epoch(epoch, each, done)
+                self._meeting = None
+                yield epoch, self._in_epoch(batches, epoch, (epoch + 1) * each)
+                if not self._ended((epoch + 1) * each):
+                    raise RunError(
+                        f"The loop over the batches of epoch {epoch} was left at version {self.version}, but the epoch "
+                        f"ends at version {(epoch + 1) * each}, where all workers meet. Give epochs(…, updates=…) for "
+                        "shorter epochs, or leave both loops."
+                    )
+                self._session.between_epochs()
+        finally:
+            self.close()
+
+    def _in_epoch(self, batches: Iterator[T], epoch: int, end: int) -> Iterator[T]:
+        while not self._ended(end):
+            batch = next(batches, _NONE)
+            if batch is _NONE:
+                raise RunError(
+                    f"The loader gave no more batches at version {self.version}, but the epoch ends at version {end}. "
+                    "Give a loader that can be begun anew, or fewer updates."
+                )
+            self._samples = samples_of(batch)
+            yield batch  # type: ignore[misc]
+        self._meeting = f"end of epoch {epoch}"
+        if self.over:
+            # Nobody is to wait for what the script does after the last epoch.
+            self._session.leave(over=True)
+
+    def agree(self, value: Any) -> Any:
+        """Return the value that the first worker to call this has given: one decision for all, without a collective.
+
+        Call it where all workers meet, in the same place at every worker: between two epochs, or where `every(k)` is
+        true. No worker waits for another one.
+
+        Args:
+            value: a number, text, True, False or None, or a list or dictionary of these.
+        """
+        # A worker that was away may come to the end of an epoch at a later version: the others have decided there.
+        meeting, (last, number) = self._meeting or f"version {self.version}", self._asked
+        self._asked = (meeting, number + 1 if meeting == last else 0)
+        return self._session.agree("{} {}".format(*self._asked), value)
+
     def until_closed(self, batches: Iterable[T], partial: bool = False) -> Iterator[T]:
         """Micro-batches of one step, until what this worker computes is not wanted any more.
 
@@ -226,6 +326,7 @@ class Optimizer(torch.optim.Optimizer):
         At the end of a run it waits until all have come there. Who leaves earlier gives its updates to others in the
         background, and its process ends when they need none of them any more; that of worker 0 ends last.
         """
+        self._hook.remove()
         self._session.close(over=self.over)
 
     def __enter__(self) -> Optimizer:
@@ -248,6 +349,19 @@ class Optimizer(torch.optim.Optimizer):
         """Into the wrapped one."""
         self.inner.load_state_dict(state_dict)
         self.param_groups, self.state = self.inner.param_groups, self.inner.state
+
+    def _refuse_if_left(self) -> None:
+        if self._session.left:
+            raise RunError(
+                "This worker has left the run: no step() can follow close(), or the end of rounds() or epochs(). To "
+                "train on, wrap the optimizer once more: tailcut.Optimizer(opt.inner, …)."
+            )
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Refuse another parameter group: late workers and checkpoints have the groups that were wrapped."""
+        if hasattr(self, "inner"):
+            raise ParameterError(f"No parameter group can be added to an optimizer that is wrapped. {REMEDY}")
+        super().add_param_group(param_group)
 
     def _was_dropped(self) -> bool:
         """Whether nothing came of the last batch, but something may."""

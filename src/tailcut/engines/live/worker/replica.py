@@ -5,15 +5,19 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
+
+from tailcut.engines.live.worker.groups import Groups, RateOf
+from tailcut.errors import ParameterError
 
 AfterUpdate = Callable[[int], None]
 """Called with the version after each update, on every worker, late or not."""
 
 
+@runtime_checkable
 class Scheduler(Protocol):
     """Anything that sets learning rates and is stepped once per update."""
 
@@ -41,33 +45,70 @@ def digest(tensors: Iterable[Tensor]) -> bytes:
     return struct.pack(">I", found)
 
 
+def unsaved_buffers(module: nn.Module) -> dict[str, Tensor]:
+    """Return the buffers of a net that its `state_dict()` does not hold, by name.
+
+    Example:
+        >>> net = nn.Linear(1, 1)
+        >>> net.register_buffer("phase", torch.zeros(2), persistent=False)
+        >>> unsaved_buffers(net)
+        {'phase': tensor([0., 0.])}
+    """
+    saved = module.state_dict(keep_vars=True).keys()
+    return {name: buffer for name, buffer in module.named_buffers() if name not in saved}
+
+
 class Replica:
     """Parameters, their optimiser, and all that belongs to an update.
 
     Args:
         module: the net.
         optimiser: the user's own.
-        scheduler: stepped after every update, replayed ones too.
+        scheduler: stepped after every update, replayed ones too; or a function of the version that returns the rate.
         clip_norm: largest norm of the mean gradient; None for no limit.
         after_update: per-update work of the user's.
+        total: version at which the run ends; None for none.
+
+    Attributes:
+        groups: the options of the optimizer.
+        total: version at which the run ends; None for none.
+        parameters: those of the optimizer, as it was wrapped.
     """
 
     def __init__(
         self,
         module: nn.Module,
         optimiser: torch.optim.Optimizer,
-        scheduler: Scheduler | None = None,
+        scheduler: Scheduler | RateOf | None = None,
         clip_norm: float | None = None,
         after_update: AfterUpdate | None = None,
+        total: int | None = None,
     ) -> None:
         self.module, self.optimiser = module, optimiser
-        self.version = 0
-        self._scheduler, self._clip_norm, self._after_update = scheduler, clip_norm, after_update
-        self._parameters = [each for group in optimiser.param_groups for each in group["params"]]
+        self.version, self.groups = 0, Groups(optimiser)
+        self._scheduler = scheduler if isinstance(scheduler, Scheduler) else None
+        self._rate_of: RateOf | None = None
+        if scheduler is not None and not isinstance(scheduler, Scheduler):
+            if not callable(scheduler):
+                raise ParameterError(
+                    "scheduler must have step(), state_dict() and load_state_dict(), or be a function of the version, "
+                    f"but got {scheduler!r}."
+                )
+            self._rate_of = scheduler
+        self._clip_norm, self._after_update, self.total = clip_norm, after_update, total
+        self.parameters = [each for group in optimiser.param_groups for each in group["params"]]
+        self._set_rates()
+        # Options that no update can carry are refused before anybody waits for this worker.
+        self.groups.read()
+
+    def _set_rates(self) -> None:
+        """Set the learning rates of the next update, where a function of the version gives them."""
+        if self._rate_of is not None and self.version != self.total:
+            self.groups.set_rates(self._rate_of, self.version)
 
     def digest(self) -> bytes:
         """Of the parameters: equal nets have equal ones."""
-        return digest(self._parameters)
+        return digest(self.parameters)
 
     def state(self) -> dict[str, Any]:
         """All that makes a copy equal to this one, and go on alike."""
@@ -82,15 +123,19 @@ class Replica:
         if self._scheduler is not None:
             self._scheduler.load_state_dict(state["scheduler"])
         self.version = state["version"]
+        self._set_rates()
 
-    def apply(self, scale: float) -> None:
+    def apply(self, scale: float, options: bytes = b"") -> None:
         """Make one update with the mean gradient that is in the parameters' `grad`.
 
         Args:
             scale: what learning rates are multiplied by in this update.
+            options: of the parameter groups, that it is made with; empty for those that are set.
         """
+        if options:
+            self.groups.impose(options)
         if self._clip_norm is not None:
-            with_gradient = [each for each in self._parameters if each.grad is not None]
+            with_gradient = [each for each in self.parameters if each.grad is not None]
             nn.utils.clip_grad_norm_(with_gradient, self._clip_norm)
         rates = [group["lr"] for group in self.optimiser.param_groups]
         for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
@@ -101,5 +146,6 @@ class Replica:
         if self._scheduler is not None:
             self._scheduler.step()
         self.version += 1
+        self._set_rates()
         if self._after_update is not None:
             self._after_update(self.version)

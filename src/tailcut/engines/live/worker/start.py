@@ -22,6 +22,8 @@ from tailcut.types import Seconds
 _ADDRESS, _CLAIMS, _HEARD, _BEGUN = "controller", "claims", "heard", "begun"
 PATIENCE: Seconds = 10.0
 """For the others to hear why there is no controller, before the store goes with this process."""
+START_PATIENCE: Seconds = 120.0
+"""For the controller's process to listen: it imports a lot first, on a machine that may be busy."""
 LEARNT = "policy.safetensors"
 """File, among the checkpoints, with what the policy has learnt."""
 _RUNS = itertools.count()
@@ -152,7 +154,7 @@ def _controller(ask: Start, store: Store, workers: int, options: dict[str, objec
             "Two workers have RANK 0, and each would start a controller. Give each its own RANK."
         )
     try:
-        child = ControllerProcess(options)
+        child = _listening(ControllerProcess(options))
     except InputError as problem:
         store.set(_ADDRESS, f"{FAILED}{problem}")
         until = time.monotonic() + min(PATIENCE, ask.max_wait)
@@ -160,6 +162,16 @@ def _controller(ask: Start, store: Store, workers: int, options: dict[str, objec
             time.sleep(0.01)
         raise
     store.set(_ADDRESS, child.address)
+    return child
+
+
+def _listening(child: ControllerProcess) -> ControllerProcess:
+    if not child.wait_until_listening(START_PATIENCE):
+        child.kill()
+        raise InputError(
+            f"The controller's process has not begun within {START_PATIENCE:g} s. See whether something stops it, and "
+            "start the run again."
+        )
     return child
 
 

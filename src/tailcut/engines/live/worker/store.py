@@ -9,14 +9,19 @@ from datetime import timedelta
 from functools import cache
 
 import torch.distributed as dist
-from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
+from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
 from torch.distributed.rendezvous import rendezvous
 
 from tailcut.engines.live.hosting import STORE
+from tailcut.engines.live.worker.keeping import say
 from tailcut.errors import InputError
 from tailcut.types import Seconds
 
 NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+PLACES = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "TORCHELASTIC_RUN_ID")
+"""Set by launchers too: where one of these is set and one of `NAMES` is not, something is wrong."""
+COUNTS = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+"""Where srun and mpirun say how many processes they have started."""
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"
 """Set by torchrun, whose own process holds the store."""
 LIVES = "TORCHELASTIC_RESTART_COUNT"
@@ -37,6 +42,9 @@ def find_store(max_wait: Seconds) -> tuple[Store, int, int]:
         store = dist.distributed_c10d._get_default_store()
         return store, dist.get_rank(), dist.get_world_size()
     missing = [name for name in NAMES if not os.environ.get(name)]
+    if missing and is_alone():
+        _say_alone()
+        return HashStore(), 0, 1
     if missing:
         raise InputError(
             f"{', '.join(missing)} is not set, so this worker does not know its place. Start the script with "
@@ -45,8 +53,24 @@ def find_store(max_wait: Seconds) -> tuple[Store, int, int]:
     return _rendezvous(max_wait)
 
 
+def is_alone() -> bool:
+    """Return whether no launcher has started this process, so that it is the only worker: a notebook, for example."""
+    is_placed = dist.is_initialized() or any(os.environ.get(name) for name in (STORE, *NAMES, *PLACES))
+    return not is_placed and all(os.environ.get(name, "1") in ("", "1") for name in COUNTS)
+
+
+@cache
+def _say_alone() -> None:
+    say(
+        "No launcher has started this process, so it trains by itself, as the only worker. For several start it with "
+        "`tailcut launch -n 8 script.py` or with torchrun."
+    )
+
+
 def own_address(workers: int) -> str:
     """This machine as the others see it; alone on one machine, the loopback address."""
+    if is_alone():
+        return "127.0.0.1"
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "0"))
     if local == workers or os.environ.get("MASTER_ADDR") in ("127.0.0.1", "localhost"):
         return "127.0.0.1"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import final
 
 from tailcut.engines.live.data.buffer import FlatBuffer
@@ -11,6 +12,7 @@ from tailcut.engines.live.data.log import UpdateLog
 from tailcut.engines.live.data.pulling import Puller, TooOldError, Wanted
 from tailcut.engines.live.data.reducing import ReduceError, reduce
 from tailcut.engines.live.data.updates import Update
+from tailcut.engines.live.descriptors import DescriptorWatch
 from tailcut.engines.live.messages import Applied, Close
 from tailcut.engines.live.points import at
 from tailcut.engines.live.worker.keeping import Keeping, say
@@ -18,8 +20,6 @@ from tailcut.engines.live.worker.membership import Membership
 from tailcut.engines.live.worker.replica import Replica
 from tailcut.types import Seconds, WorkerId
 
-SILENCE: Seconds = 0.6
-"""Of another worker in a reduction, after which that is given up: sooner than the controller expels who is in it."""
 COMPARE_EVERY = 100
 """Updates after which those who made one also tell a digest of their parameters."""
 
@@ -37,6 +37,7 @@ class Updating:
         max_wait: seconds for an update to come.
         total: version at which the run ends; None for none.
         last: who is in the last update; empty where a state was copied since.
+        watch: warns before the file descriptors run out.
     """
 
     replica: Replica
@@ -48,6 +49,10 @@ class Updating:
     max_wait: Seconds
     total: int | None
     last: tuple[WorkerId, ...] = ()
+    watch: DescriptorWatch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.watch = DescriptorWatch(f"Worker {self.membership.worker}", say)
 
     def make(self, close: Close) -> Applied | None:
         """Reduce among the accepted, and apply the result; what to report, None where it did not come to that.
@@ -55,6 +60,7 @@ class Updating:
         The gradient stays as it was, for another attempt.
         """
         version, members = self.replica.version, self.membership
+        self.watch.look(monotonic())
         at("reducing", version)
         self.flat.stamp(close)
         reduced = self.flat.empty()
@@ -62,7 +68,7 @@ class Updating:
         group, failed = members.group, True
         if group is not None:
             try:
-                what = (self.flat.source, reduced, close.version, SILENCE)
+                what = (self.flat.source, reduced, close.version, members.new.silence)
                 shared = self.flat.shared if members.are_of_one_machine(close.accepted) else None
                 reduce(group, me, places, *what, lazy=members.is_lazy, shared=shared)
                 failed = False
@@ -73,7 +79,8 @@ class Updating:
         if failed:
             return None
         at("reduced", version)
-        update = Update.made(close, reduced, self.log.chain)
+        # The controller has compared the options of all that arrived: they are the same at every accepted worker.
+        update = Update.made(close, reduced, self.log.chain, self.replica.groups.read())
         scatter = self.flat.scatter_in(reduced, len(close.accepted), update.samples)
         self._apply([update])
         self.log.forget(close.needed)
@@ -95,7 +102,7 @@ class Updating:
         new = self.membership.new
         wanted = Wanted(range(self.replica.version, version), self.log.chain, new.term, new.epoch)
         # Whoever made the newest update has all before it too.
-        holders = self.membership.holders(newest.accepted if newest else ())
+        holders = self.membership.holders(newest.accepted if newest else (new.holder,))
         at("pulling", self.replica.version)
         try:
             self._apply(self.puller.pull(wanted, holders, self.max_wait, lambda: self.membership.is_called))
@@ -109,7 +116,7 @@ class Updating:
         for update in updates:
             at("applying", self.replica.version)
             self.flat.unpack(update.flat, update.samples)
-            self.replica.apply(update.scale)
+            self.replica.apply(update.scale, update.options)
             self.log.append(update)
             self.last = update.accepted
             self.keeping.made(self.membership.is_first)

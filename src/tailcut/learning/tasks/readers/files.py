@@ -7,6 +7,7 @@ import zlib
 from pathlib import Path
 from typing import IO
 
+from tailcut.bounded_files import open_file
 from tailcut.errors import InputError
 
 MAX_BYTES = 1 << 30
@@ -23,7 +24,7 @@ def wrong(path: Path, problem: str, remedy: str) -> InputError:
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     """All of a file, unpacked where it is gzipped, whatever it is called; more than `most` bytes are refused."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             packed = file.read(2) == _GZIP
             file.seek(0)
             found = _at_most(gzip.GzipFile(fileobj=file) if packed else file, most)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tailcut.errors import MissingExtraError
+from tailcut.extras import require
 from tailcut.learning.tasks.readers.files import wrong
 from tailcut.learning.tasks.readers.images import Images, images_of
 from tailcut.learning.tasks.readers.npz import array_names, read_arrays
@@ -48,10 +48,9 @@ def _check_offsets(path: Path, offset: IntArray, held: int) -> None:
 
 def decoded(path: Path, jpeg: NDArray[np.uint8], offset: IntArray, side: int) -> NDArray[np.uint8]:
     """`(n, 3, side, side)` bytes."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise MissingExtraError("Pillow", "images", "Reading JPEG images") from error
+    require("Reading JPEG images", "PIL")
+    from PIL import Image
+
     out = np.empty((len(offset) - 1, side, side, 3), dtype=np.uint8)
     for number in range(len(out)):
         try:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from tailcut.bounded_files import open_file
 from tailcut.errors import InputError
 from tailcut.learning.tasks.readers.files import MAX_BYTES, wrong
 
@@ -30,13 +32,19 @@ def read_arrays(path: Path, wanted: Mapping[str, str]) -> dict[str, NDArray[Any]
         return {name: _array(path, archive, name, kinds) for name, kinds in wanted.items()}
 
 
-def _opened(path: Path) -> zipfile.ZipFile:
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        return zipfile.ZipFile(path)
+        file = open_file(path)
     except OSError as error:
         raise wrong(path, f"cannot be read ({error.strerror or error})", "name a readable file") from error
-    except Exception as error:  # zipfile raises half a dozen kinds on what was cut or altered.
-        raise wrong(path, "is not a complete npz file", _AGAIN) from error
+    with file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except Exception as error:  # zipfile raises half a dozen kinds on what was cut or altered.
+            raise wrong(path, "is not a complete npz file", _AGAIN) from error
+        with archive:
+            yield archive
 
 
 def _array(path: Path, archive: zipfile.ZipFile, name: str, kinds: str) -> NDArray[Any]:

@@ -1,0 +1,55 @@
+"""What holds for every test: its time limit follows the pace of the machine, and tests with processes come first."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from waiting import limit
+
+# Where Python is told to write no bytecode, every child process compiles all that it imports: half of its time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+STARTERS = {
+    "subprocess",
+    "multiprocessing",
+    "side_by_side",
+    "crew",
+    "child",
+    "carry_out",
+    "launch",
+    "HEARING",
+}
+"""Names in a test module that tell that its tests start processes."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of files that start processes, and put those files first.
+
+    They take longest. The short rest fills up both test runners at the end.
+    """
+    slow = set()
+    for item in items:
+        module, fixtures = getattr(item, "module", None), getattr(item, "fixturenames", ())
+        starts = STARTERS & vars(module).keys() if module else ()
+        if starts or "ray" in fixtures or item.get_closest_marker("processes"):
+            slow.add(item.path)
+    for item in items:
+        if item.path in slow:
+            item.add_marker(pytest.mark.processes)
+    items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Scale the limit that pytest-timeout sets for the test."""
+    marker = item.get_closest_marker("timeout")
+    asked = item.config.getoption("timeout")
+    seconds = marker.args[0] if marker else float(item.config.getini("timeout")) if asked is None else asked
+    item.add_marker(pytest.mark.timeout(limit(seconds)), append=False)
+    return (yield)
