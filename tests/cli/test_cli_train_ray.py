@@ -35,7 +35,7 @@ def test_policies_are_trained_recorded_and_kept(cli: Cli, folder: Path) -> None:
     assert ended.code == 0, ended.err
     (backup,) = json.loads(ended.out)
     assert (backup["arm"], backup["updates"]) == ("backup:c=1", 12)
-    assert set(backup["counts"]) == {1}
+    assert set(backup["counts"]) <= {1, 2}, "arrivals of one instant are taken together"
     assert [look["version"] for look in backup["looks"]] == [0, 4, 8, 12]
     run = read_run(Path("runs"))
     assert [record.version for record in run.rounds] == list(range(12))

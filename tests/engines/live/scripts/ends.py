@@ -35,8 +35,12 @@ if __name__ == "__main__":
     )
     has_killed = False
     for _ in opt.rounds(range(100_000)):
+        if worker == 0:
+            # Without this it could make all versions before worker 1 is here.
+            wait_for(out / "entered")
         if worker == 1 and not has_killed:
             # Meanwhile worker 0 makes all versions alone, and leaves.
+            (out / "entered").write_text("")
             wait_for(out / "last")
             time.sleep(0.2)
             controller = controller_of(os.getppid())

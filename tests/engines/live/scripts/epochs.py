@@ -54,7 +54,9 @@ if __name__ == "__main__":
         computed = 0
         for (batch,) in batches:
             if opt.version >= dies_at:
-                while not list((out / "kept").glob("v*.safetensors")):
+                # Both have this version by then: who dies with it alone takes the run along, which then ends with 1.
+                (out / f"dies {opt.worker}").write_text("")
+                while len(list(out.glob("dies *"))) < 2 or not list((out / "kept").glob("v*.safetensors")):
                     time.sleep(0.01)
                 os.kill(os.getpid(), signal.SIGKILL)
             if policy != "wait-all" and chance.random() < 0.3:
