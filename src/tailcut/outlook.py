@@ -30,6 +30,7 @@ class Future:
         variance: `(k,)` variance of their number, zeros unless asked for.
         waiting: `(k,)` expected seconds until d or until the last arrival, whichever is first.
         nobody: `(k,)` probability that nobody comes until d, where that is known.
+        back: how far groups that were away are known to be at home: 0 as at the opening, 1 for certain.
     """
 
     times: FloatArray
@@ -37,6 +38,7 @@ class Future:
     variance: FloatArray
     waiting: FloatArray
     nobody: FloatArray | None = None
+    back: float = 0.0
 
 
 class Outlook:
@@ -86,6 +88,11 @@ class Outlook:
     def usual(self, variance: bool = False) -> Future:
         """Look ahead from the opening."""
         return self.future(0.0, np.full(self._n, np.inf), np.zeros(self._n, np.bool_), variance)
+
+    def settled(self, variance: bool = False) -> Future | None:
+        """Look ahead from the opening of a round at home: the same as any other here."""
+        del variance
+        return None
 
     def surprise(self, begin: Seconds, end: Seconds, arrivals: FloatArray) -> float:
         """−log P(nobody comes in (begin, end]) given who was in at `begin`: what a silence that long is worth."""

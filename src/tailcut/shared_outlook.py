@@ -7,16 +7,19 @@ unknown, so that k workers that are overdue after τ seconds are expected at a r
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from tailcut.outlook import CERTAIN, Future, Outlook, integral
-from tailcut.shifts import LOG_TAIL, Evidence, few_of, normalized, positions, some_of, survival_of
+from tailcut.shifts import LOG_TAIL, Evidence, Silence, few_of, normalized, positions, some_of, survival_of
 from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Seconds, SharedLaws
 
 MOST_TELLING = 512
-"""Workers by which shifts are judged; of more, every so many counts."""
+"""Workers by which shifts are judged; of more, every so many counts, once enough of those have come."""
+ENOUGH = 16
+"""Of those, the arrivals up to which all workers are asked."""
 MOST_SHIFTS = 24
 """Shifts over which the future is averaged."""
 EXACT = 60_000
@@ -55,9 +58,8 @@ class SharedOutlook:
             self._log_prior = np.log(laws.prior)
         self._begin, self._end = _borders(positions(laws.atoms, laws.origin, laws.per_octave))
         self._some = some_of(forecast.groups, MOST_TELLING)
-        self._evidence = Evidence(
-            laws.law[self._some], self._survival[self._some], forecast.groups[self._some], count, self._reach
-        )
+        self._evidence = self._told_by(self._some)
+        self._silence: Silence | None = None
 
     def future(
         self, elapsed: Seconds, arrivals: FloatArray, gone: BoolArray, variance: bool = False
@@ -68,16 +70,25 @@ class SharedOutlook:
         if not out.any():
             return Future(nothing, nothing, nothing, nothing)
         now = self._now(elapsed)
-        return self._future(elapsed, now, self._odds(now, arrivals, out), out, variance)
+        odds = self._odds(now, arrivals, out)
+        return replace(self._future(elapsed, now, odds, out, variance), back=self._back(odds))
+
+    def settled(self, variance: bool = False) -> Future | None:
+        """Look ahead from the opening of a usual round, were all groups at home; None if they are."""
+        settled = self._laws.settled
+        return None if settled is None else self._usual(settled.prior, variance)
 
     def usual(self, variance: bool = False) -> Future:
         """Look ahead from the opening of a usual round: one whose factors are not among the rarest either way.
 
         A load that comes back after a hundred rounds will set its own price of a second; it must not set this round's.
         """
-        reached = np.cumsum(self._laws.prior, axis=1)
-        rare = (reached <= RARE) | (reached - self._laws.prior >= 1.0 - RARE)
-        odds = np.where(rare, 0.0, self._laws.prior)
+        return self._usual(self._laws.prior, variance)
+
+    def _usual(self, prior: FloatArray, variance: bool) -> Future:
+        reached = np.cumsum(prior, axis=1)
+        rare = (reached <= RARE) | (reached - prior >= 1.0 - RARE)
+        odds = np.where(rare, 0.0, prior)
         odds /= odds.sum(axis=1, keepdims=True)
         return self._future(0.0, self._now(0.0), odds, np.ones(len(self._groups), np.bool_), variance)
 
@@ -147,7 +158,23 @@ class SharedOutlook:
         out: FloatArray = self._laws.origin * np.exp2((cells + 1) / self._laws.per_octave)
         return out
 
+    def _back(self, odds: FloatArray) -> float:
+        """How much surer than at the opening it is that groups are at home, as a share of what was missing."""
+        settled = self._laws.settled
+        if settled is None:
+            return 0.0
+        sizes = np.bincount(self._groups, minlength=len(odds)) / len(self._groups)
+        before, now = (float(sizes @ (law * settled.at_home).sum(axis=1)) for law in (self._laws.prior, odds))
+        return max(0.0, (now - before) / max(1.0 - before, 1e-9))
+
+    def _told_by(self, rows: IntArray) -> Evidence:
+        law, survival, groups = self._laws.law[rows], self._survival[rows], self._groups[rows]
+        return Evidence(law, survival, groups, len(self._log_prior), self._reach)
+
     def _odds(self, now: float, arrivals: FloatArray, out: BoolArray) -> FloatArray:
+        n = len(out)
+        if len(self._some) < n and np.count_nonzero(~out) * len(self._some) <= ENOUGH * n:
+            return normalized(self._log_prior + self._first_ones(now, arrivals, np.flatnonzero(~out)))
         when = arrivals[self._some]
         logs = self._log_prior
         silent = np.flatnonzero(out[self._some])
@@ -158,6 +185,21 @@ class SharedOutlook:
             where = positions(when[came], self._laws.origin, self._laws.per_octave)
             logs = logs + self._evidence.of_arrivals(came, where)
         return normalized(logs)
+
+    def _first_ones(self, now: float, arrivals: FloatArray, rows: IntArray) -> FloatArray:
+        """`(groups, shifts)` log-likelihood of a few arrivals and of the silence of all others, who are many."""
+        if self._silence is None:
+            self._silence = Silence(self._survival, self._groups, len(self._log_prior), self._reach)
+        logs = self._silence.until(now)
+        if not len(rows):
+            return logs
+        evidence, everybody = self._told_by(rows), np.arange(len(rows))
+        logs = logs - evidence.of_bounds(everybody, np.full(len(rows), now))
+        came = np.flatnonzero(np.isfinite(arrivals[rows]))
+        if len(came):
+            when = positions(arrivals[rows[came]], self._laws.origin, self._laws.per_octave)
+            logs = logs + evidence.of_arrivals(came, when)
+        return logs
 
     def _now(self, elapsed: Seconds) -> float:
         """The position at which survival is read: before an atom none of its mass has come, and then all of it."""

@@ -76,7 +76,12 @@ class Evidence:
     """
 
     def __init__(
-        self, law: FloatArray, survival: FloatArray, groups: IntArray, count: int, reach: int
+        self,
+        law: FloatArray,
+        survival: FloatArray,
+        groups: IntArray,
+        count: int,
+        reach: int,
     ) -> None:
         """Tabulate logarithms.
 
@@ -93,9 +98,7 @@ class Evidence:
         ramp = np.arange(1, self._pad + 1) * LOG_TAIL
         logs = np.log(law)
         self._law = np.concatenate([logs[:, :1] + ramp[::-1], logs, logs[:, -1:] + ramp], axis=1)
-        logs = np.log(survival)
-        early = np.zeros((len(law), self._pad))
-        self._survival = np.concatenate([early, logs, logs[:, -1:] + ramp], axis=1)
+        self._survival = _padded(np.log(survival), np.ones(len(law)), self._pad)
         self._members = [groups == group for group in range(count)]
 
     def of_arrivals(self, who: IntArray, position: FloatArray) -> FloatArray:
@@ -137,6 +140,37 @@ class Evidence:
     def _by_group(self, who: IntArray, rows: FloatArray) -> FloatArray:
         """`(groups, …)` sums. Not by matrix product, see `outlook`."""
         return np.stack([rows[mine[who]].sum(axis=0) for mine in self._members])
+
+
+class Silence:
+    """Log-likelihoods of shifts where nobody has come, of all workers of each group added up. Never changes."""
+
+    def __init__(self, survival: FloatArray, groups: IntArray, count: int, reach: int) -> None:
+        """Add up logarithms; arguments as of `Evidence`."""
+        self._reach = reach
+        self._cells = survival.shape[1]
+        self._pad = 2 * reach + 2
+        members = [groups == group for group in range(count)]
+        totals = np.stack([np.log(survival[mine]).sum(axis=0) for mine in members])
+        crowds = np.array([float(np.count_nonzero(mine)) for mine in members])
+        self._table = _padded(totals, crowds, self._pad)
+
+    def until(self, position: float) -> FloatArray:
+        """`(groups, shifts)` log-probability that nobody at all comes up to a position in cells."""
+        held = float(np.clip(position, -self._reach, self._cells + self._reach))
+        cell = int(np.floor(held))
+        width = 2 * self._reach + 1
+        start = cell - self._reach + self._pad
+        after = self._table[:, start : start + width][:, ::-1]
+        before = self._table[:, start - 1 : start - 1 + width][:, ::-1]
+        out: FloatArray = before + (held - cell) * (after - before)
+        return out
+
+
+def _padded(logs: FloatArray, crowds: FloatArray, pad: int) -> FloatArray:
+    """`(m, …)` log-survivals of `crowds` `(m,)` workers together, also before and beyond their cells."""
+    ramp = np.arange(1, pad + 1) * LOG_TAIL
+    return np.concatenate([np.zeros((len(logs), pad)), logs, logs[:, -1:] + crowds[:, None] * ramp], axis=1)
 
 
 def some_of(groups: IntArray, most: int, least: int = 8) -> IntArray:

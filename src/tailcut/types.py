@@ -94,6 +94,19 @@ class RunTimes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """The usual rounds of a cluster some of whose groups are away from their usual factor.
+
+    Attributes:
+        prior: `(groups, shifts)` probability of each shift after a round in which all were at home; rows sum to 1.
+        at_home: `(groups, shifts)` chance that a group is back home, given its shift.
+    """
+
+    prior: FloatArray
+    at_home: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SharedLaws:
     """Laws on cells of equal width in log seconds, which a factor common to a group shifts by whole cells.
 
@@ -108,6 +121,7 @@ class SharedLaws:
         per_octave: cells to a factor of two.
         atoms: `(k,)` increasing seconds, the only ones at which anybody was seen to arrive; none where run times are
             continuous. Mass between two atoms is that of the nearer one.
+        settled: what `prior` would be had all groups been at home in the last round; None where they were.
     """
 
     law: FloatArray
@@ -116,6 +130,7 @@ class SharedLaws:
     origin: Seconds
     per_octave: int
     atoms: FloatArray
+    settled: Settled | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

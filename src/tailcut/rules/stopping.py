@@ -9,6 +9,7 @@ import numpy as np
 
 from tailcut.errors import ParameterError
 from tailcut.objective import Count, Objective
+from tailcut.outlook import Future
 from tailcut.rules.base import Opening, Rule
 from tailcut.rules.calibration import Calibration, Checks, Correction
 from tailcut.rules.patience import Patience, PatienceMemory
@@ -17,6 +18,9 @@ from tailcut.types import Close, Decision, FloatArray, Progress, RoundRecord, Se
 
 LIKELY = 0.5
 """Chance of being done by the close from which on a worker that comes free in mid-round still begins."""
+CROWD, FIRST = 16, 1.2
+"""With less than one in `CROWD` of the workers in, a round stays open until `FIRST` times the first arrival: one early
+worker of thousands says little of the others."""
 WORTH = 1e-9
 """Gain, in gradients, below which waiting is not worth a decision."""
 
@@ -43,6 +47,7 @@ class StoppingPlan:
     Attributes:
         outlook: None while nothing is known.
         price: what a second costs, in value.
+        at_home: what it costs once groups that were away are seen to be back.
         horizon: seconds after the opening at which the round is likely to close.
         patience: the θ in the price.
         correction: of the expected arrivals.
@@ -50,6 +55,7 @@ class StoppingPlan:
 
     outlook: AnyOutlook | None
     price: float
+    at_home: float
     horizon: Seconds
     patience: float
     correction: Correction
@@ -100,18 +106,24 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         theta = self.patience.choice(memory.patience) if opening.late_finish else 1.0
         correction = self.calibration.correction(memory.tested)
         if opening.forecast is None:
-            return StoppingPlan(None, 0.0, 0.0, theta, correction)
+            return StoppingPlan(None, 0.0, 0.0, 0.0, theta, correction)
         outlook = outlook_of(opening.forecast)
-        ahead = outlook.usual(self.objective.needs_variance)
+        price, horizon = self._price(outlook.usual(self.objective.needs_variance), opening.overhead)
+        home = outlook.settled(self.objective.needs_variance)
+        at_home = price if home is None else max(price, self._price(home, opening.overhead)[0])
+        return StoppingPlan(outlook, theta * price, theta * at_home, horizon, theta, correction)
+
+    def _price(self, ahead: Future, overhead: Seconds) -> tuple[float, Seconds]:
+        """What a second is worth in rounds like this one, and when the best of them close."""
         value = self.objective.expected(ahead.arrivals, ahead.variance)
         seconds = ahead.waiting
         if ahead.nobody is not None:
             # A round in which nobody has come by d stays open until somebody does.
             value = value + ahead.nobody
             seconds = seconds + until_somebody(ahead.times, ahead.nobody)
-        rates = value / (seconds + opening.overhead)
+        rates = value / (seconds + overhead)
         best = int(np.argmax(rates))
-        return StoppingPlan(outlook, theta * float(rates[best]), float(ahead.times[best]), theta, correction)
+        return float(rates[best]), float(ahead.times[best])
 
     def decide(self, plan: StoppingPlan, progress: Progress) -> Decision:
         """Wait until the moment of the largest gain, or close if none has any."""
@@ -126,7 +138,8 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         coming = plan.correction.applied(ahead.arrivals, ahead.times - progress.elapsed, out)
         have = np.array([float(progress.count)])
         value = self.objective.expected(have + coming, ahead.variance) - self.objective.value(have)
-        gain = value - plan.price * ahead.waiting
+        price = plan.price + ahead.back * (plan.at_home - plan.price)
+        gain = value - price * ahead.waiting
         best = int(np.argmax(gain))
         # At the opening no gain is positive without overhead, by the very choice of the price: one must begin.
         if gain[best] <= WORTH and progress.elapsed > 0.0:
@@ -147,5 +160,11 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         return StoppingMemory(patience, self.calibration.learn(memory.tested, plan.outlook, record))
 
     def _give_up(self, progress: Progress) -> Decision:
-        """A round needs one gradient at least."""
-        return Close() if progress.count else Wait(count=1)
+        """A round needs one gradient at least, and of a crowd more than the first ones."""
+        if not progress.count:
+            return Wait(count=1)
+        there = len(progress.arrivals) - int(np.count_nonzero(progress.gone))
+        until = FIRST * float(progress.arrivals.min())
+        if CROWD * progress.count < there and progress.elapsed < until:
+            return Wait(until=until)
+        return Close()

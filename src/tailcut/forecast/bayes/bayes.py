@@ -86,6 +86,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         # Everything from here on is at factor 1.
         position = plain_position(belief, seen)
         if not seen.late:
+            belief = self._calibrated(belief, rows, position, seen)
             belief = self._scored(belief, laws, plain, corrected, position, seen)
         belief = replace(belief, context=belief.context.after(rows, plain, position, seen))
         return self._followed(belief, rows, position, seen)
@@ -129,6 +130,19 @@ class Bayes(Forecaster[BayesBelief | None]):
         deep_cross = keep * belief.deep_cross + blend.cross_scores(both, position, observed, close)
         trust = float(blend.best_weights(deep_cross, self.doubt)[1])
         return replace(belief, deep_cross=deep_cross, trust=trust)
+
+    def _calibrated(
+        self, belief: BayesBelief, rows: IntArray, position: FloatArray, seen: RunTimes
+    ) -> BayesBelief:
+        """How early workers came against the laws told; times that repeat have no tails to mend."""
+        known = np.flatnonzero(belief.base.last_cell[rows] != NEVER)
+        if len(belief.atoms.known()) or not len(known):
+            return belief
+        where = positions_of(belief, seen)
+        close = position + (where.max() - where)
+        told = _trusted(trust_of(belief), belief.plain[rows[known]], belief.corrected[rows[known]])
+        early = belief.early.after(told, position[known], seen.observed[known], close[known])
+        return replace(belief, early=early)
 
     def _followed(
         self, belief: BayesBelief, rows: IntArray, position: FloatArray, seen: RunTimes
@@ -175,20 +189,24 @@ class Bayes(Forecaster[BayesBelief | None]):
             return None
         rows = np.minimum(np.searchsorted(belief.base.ids, roster.workers), len(belief.base.ids) - 1)
         law = _trusted(trust_of(belief), belief.plain[rows], belief.corrected[rows])
+        if not len(belief.atoms.known()):
+            law = belief.early.applied(law)
         places = belief.base.levels[rows]
         unknown = belief.base.ids[rows] != roster.workers
         law[unknown] = belief.everybody
         places[unknown] = int(np.median(belief.base.levels))
         laws, beyond = honest(law, places, len(roster))
         group_ids, groups = np.unique(grouping(roster.nodes), return_inverse=True)
+        settled = None
         if self.scenarios:
             odds = shared.prior(belief.shared, group_ids)
+            settled = shared.settled(belief.shared, group_ids)
         else:
             odds = np.zeros((len(group_ids), len(shared.SHIFTS)))
             odds[:, shared.REACH] = 1.0
         cells = belief.base.cells
         origin = float(cells.ends(np.array([-1]))[0])
-        together = SharedLaws(laws, beyond, odds, origin, PER_OCTAVE, belief.atoms.known())
+        together = SharedLaws(laws, beyond, odds, origin, PER_OCTAVE, belief.atoms.known(), settled)
         return marginal(roster, groups, together, places, self.trend.grid)
 
     def weights(self, belief: BayesBelief | None) -> Weights:

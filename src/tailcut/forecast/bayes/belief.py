@@ -8,6 +8,7 @@ import numpy as np
 
 from tailcut.forecast.bayes.atoms import Atoms
 from tailcut.forecast.bayes.context import Context
+from tailcut.forecast.bayes.early import Early
 from tailcut.forecast.bayes.levels import Rates
 from tailcut.forecast.bayes.shared import Shared
 from tailcut.forecast.trend.belief import NEVER, TrendBelief, admitted, first
@@ -44,6 +45,7 @@ class BayesBelief:
         trust: how much the corrected law counts beside the uncorrected one, 0 to 1.
         plain: `(m, cells)` the blend of the variants' laws.
         corrected: `(m, cells)` the same with the deep correction; the same where there is none.
+        early: how often run times are in the lower tails of the laws told.
         context: `(m, …)` what the deep part reads beside all this.
     """
 
@@ -63,6 +65,7 @@ class BayesBelief:
     trust: float
     plain: FloatArray
     corrected: FloatArray
+    early: Early
     context: Context
 
 
@@ -86,6 +89,7 @@ def nothing(cells: Cells) -> BayesBelief:
         trust=1.0,
         plain=np.zeros((0, COUNT)),
         corrected=np.zeros((0, COUNT)),
+        early=Early.nothing(),
         context=Context.of(0),
     )
 

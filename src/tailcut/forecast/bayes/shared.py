@@ -23,7 +23,7 @@ import numpy as np
 from tailcut.forecast.trend.cells import PER_OCTAVE, shift_columns
 from tailcut.forecast.trend.factors import grouping
 from tailcut.shifts import Evidence, some_of, survival_of
-from tailcut.types import FloatArray, IntArray, RunTimes
+from tailcut.types import FloatArray, IntArray, RunTimes, Settled
 
 REACH = 8 * PER_OCTAVE
 """Largest shift either way: a factor of 256."""
@@ -109,6 +109,28 @@ def prior(shared: Shared, ids: IntArray) -> FloatArray:
     """`(groups, shifts)` what each group's factor may be in the next round."""
     parts, away = _parts(shared, ids)
     return _mixed(shared.weights[away], parts)
+
+
+def settled(shared: Shared, ids: IntArray) -> Settled | None:
+    """What the prior would be were all groups at home, and where they are; None if they are.
+
+    A round that is open shows soon whether a group is back. What a second is worth is then what it is worth at home.
+    """
+    parts, away = _parts(shared, ids)
+    if not away.any():
+        return None
+    mixture = shared.weights[away]
+    near = 1 + len(AROUND)
+    whole = _mixed(mixture, parts)
+    at_home = _mixed(mixture[:, :near], parts[:near]) / np.maximum(whole, 1e-300)
+    laws = parts[0]  # The point at home.
+    back = replace(shared, groups=ids, laws=laws, **_of(shared, ids))
+    return Settled(prior(back, ids), at_home)
+
+
+def _of(shared: Shared, ids: IntArray) -> dict[str, FloatArray]:
+    """Where some groups have been."""
+    return {name: _rows(shared.groups, getattr(shared, name), ids) for name in ("visited", "recent")}
 
 
 def followed(

@@ -1,0 +1,91 @@
+"""How early workers come, against what their laws say.
+
+The factor that workers share is judged by all of them together, so the lower tails of thousands of laws are multiplied.
+A tail that is twice too thick makes the silence of 10,000 workers look like a slow round. Tails are therefore
+recalibrated: with u = F(x) for each run time x under the law that was told, every halving of u should halve the number
+of run times below it. What share a halving keeps is learnt, and the lower half of every law is mapped accordingly:
+
+    G(2⁻ᵏ) = ½ · p₂ · … · p_k,    p_j = share of the run times with u ≤ 2⁻ʲ⁺¹ that have u ≤ 2⁻ʲ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailcut.types import BoolArray, FloatArray
+
+HALVINGS = 24
+"""Halvings of u from ½ on that are told apart."""
+DOUBT = 8.0
+"""Run times, as many as expected below, that are assumed of each halving beforehand."""
+MEMORY = 300.0
+"""Rounds over which run times are forgotten."""
+KNOTS = np.exp2(-np.arange(1.0, HALVINGS + 2))
+"""`(HALVINGS + 1,)` falling, from ½."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Early:
+    """Discounted numbers of run times by halving.
+
+    Attributes:
+        tested: `(HALVINGS,)` run times with u at most `KNOTS[j]`, of workers that would have been seen there.
+        below: `(HALVINGS,)` those among them with u at most `KNOTS[j + 1]`.
+    """
+
+    tested: FloatArray
+    below: FloatArray
+
+    @staticmethod
+    def nothing() -> Early:
+        """No run time seen."""
+        return Early(np.zeros(HALVINGS), np.zeros(HALVINGS))
+
+    def after(self, law: FloatArray, position: FloatArray, observed: BoolArray, close: FloatArray) -> Early:
+        """Count a round's run times.
+
+        Args:
+            law: `(n, cells)` each worker's law as it was told.
+            position: `(n,)` where the run time lies, in cells and parts of cells.
+            observed: `(n,)` false where it is only a bound.
+            close: `(n,)` where the close lies for each worker.
+        """
+        keep = 1.0 - 1.0 / MEMORY
+        tested, below = self.tested * keep, self.below * keep
+        seen = np.flatnonzero(observed)
+        # Who was seen says nothing of a halving if one a little later would not have been seen.
+        reached = _below(law[seen], close[seen])
+        u = _below(law[seen], position[seen])
+        for j in range(HALVINGS):
+            mine = (u <= KNOTS[j]) & (reached >= KNOTS[j])
+            tested[j] += np.count_nonzero(mine)
+            below[j] += np.count_nonzero(mine & (u <= KNOTS[j + 1]))
+        return Early(tested, below)
+
+    def applied(self, law: FloatArray) -> FloatArray:
+        """`(n, cells)` laws whose lower halves come as often as was seen; the upper halves stay."""
+        if not self.tested.any():
+            return law
+        share = (self.below + 0.5 * DOUBT) / (self.tested + DOUBT)
+        logs = np.cumsum(np.log(np.append(0.5, share)))
+        reached = np.cumsum(law, axis=1)
+        rows, cells = np.nonzero((reached < 0.5) & (reached > 0.0))
+        u = np.log(reached[rows, cells])
+        mapped = np.interp(u, np.log(KNOTS[::-1]), logs[::-1])
+        # Below the last knot a halving keeps a half.
+        mapped += np.minimum(u - np.log(KNOTS[-1]), 0.0)
+        mended = reached.copy()
+        mended[rows, cells] = np.exp(mapped)
+        out: FloatArray = law + np.diff(mended - reached, axis=1, prepend=0.0)
+        return np.maximum(out, 0.0)
+
+
+def _below(law: FloatArray, position: FloatArray) -> FloatArray:
+    """`(n,)` probability of each law below a position, linear within a cell."""
+    cell = np.clip(position.astype(np.int64), 0, law.shape[1] - 1)
+    rows = np.arange(len(law))
+    upto = np.where(np.arange(law.shape[1])[None, :] < cell[:, None], law, 0.0).sum(axis=1)
+    out: FloatArray = upto + law[rows, cell] * np.clip(position - cell, 0.0, 1.0)
+    return out
