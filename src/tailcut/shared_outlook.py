@@ -52,7 +52,7 @@ class SharedOutlook:
         self._survival = survival_of(laws.law, laws.beyond)
         self._squares: FloatArray | None = None
         self._cells = laws.law.shape[1]
-        count, shifts = laws.prior.shape
+        shifts = laws.prior.shape[1]
         self._reach = shifts // 2
         with np.errstate(divide="ignore"):
             self._log_prior = np.log(laws.prior)
