@@ -124,13 +124,9 @@ def settled(shared: Shared, ids: IntArray) -> Settled | None:
     whole = _mixed(mixture, parts)
     at_home = _mixed(mixture[:, :near], parts[:near]) / np.maximum(whole, 1e-300)
     laws = parts[0]  # The point at home.
-    back = replace(shared, groups=ids, laws=laws, **_of(shared, ids))
+    visited, recent = (_rows(shared.groups, table, ids) for table in (shared.visited, shared.recent))
+    back = replace(shared, groups=ids, laws=laws, visited=visited, recent=recent)
     return Settled(prior(back, ids), at_home)
-
-
-def _of(shared: Shared, ids: IntArray) -> dict[str, FloatArray]:
-    """Where some groups have been."""
-    return {name: _rows(shared.groups, getattr(shared, name), ids) for name in ("visited", "recent")}
 
 
 def followed(
