@@ -43,7 +43,7 @@ from tailcut.rules import (
 
 Check: TypeAlias = Callable[[Policy], Any]
 
-BAYES_STOPPING = Stopping(optimism=1.5, crowd=16)
+BAYES_STOPPING = Stopping(optimism=0.3, crowd=16)
 """The rule of `bayes` before it is wrapped."""
 GIVEN: dict[str, tuple[Check, Any]] = {
     "backup:b=3": (lambda p: p.rule, Backup(b=3)),

@@ -31,7 +31,7 @@ from tailcut.rules import (
 
 ObjectiveName: TypeAlias = Literal["count", "gain"]
 """What gradients are worth: each the same, or the expected decrease of the loss, as measured so far."""
-OPTIMISM, CROWD = 1.5, 16
+OPTIMISM, CROWD = 0.3, 16
 """Of `bayes`: how much more than expected may still come, and the workers of whom one early arrival says little."""
 OLDEST = 4
 """Rounds by which a gradient may lag behind where staleness is bounded and nothing else is said."""

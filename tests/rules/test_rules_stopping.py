@@ -80,16 +80,16 @@ def test_optimism_keeps_open_for_as_much_longer_as_it_hopes_for() -> None:
     times = np.geomspace(1.0, 50.0, 800)
     forecast = Forecast.independent(np.arange(N), times, np.tile(times**-2.0, (N, 1)))
     seven = np.linspace(1.0, 1.05, 7)
-    for optimism in (0.0, 4.0):
+    for optimism in (0.0, 0.9):
         rule = Stopping(skip=0.0, optimism=optimism)
         made = rule.plan(rule.start(), Opening(Roster.of(N), forecast, overhead=6.0))
-        due = (1.0 + optimism / (N + 4)) * 2.0 / made.price
+        due = (1.0 + optimism * (1.0 - N / 12)) * 2.0 / made.price
         assert isinstance(rule.decide(made, progress(0.98 * due, *seven)), Wait)
         assert rule.decide(made, progress(1.02 * due, *seven)) == Close()
 
 
 def test_optimism_does_not_wait_for_more_than_are_out() -> None:
-    rule = Stopping(skip=0.0, optimism=4.0)
+    rule = Stopping(skip=0.0, optimism=1.0)
     decision = rule.decide(plan(rule, mixed(slow=0.0)), progress(0.92, *np.linspace(0.91, 0.92, N - 1)))
     assert isinstance(decision, Wait)
     assert decision.count == N
@@ -108,7 +108,7 @@ def test_of_a_crowd_the_first_arrival_closes_nothing() -> None:
         assert rule.decide(made, Progress(1.2, came, np.zeros(n, np.bool_), 3)) == Close()
 
 
-@pytest.mark.parametrize(("name", "value"), [("optimism", -0.1), ("optimism", 5.0), ("crowd", -1)])
+@pytest.mark.parametrize(("name", "value"), [("optimism", -0.1), ("optimism", 1.5), ("crowd", -1)])
 def test_optimism_and_crowd_are_checked(name: str, value: float) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must be .* but got {value}"):
         Stopping(**{name: value})  # type: ignore[arg-type]

@@ -20,8 +20,10 @@ LIKELY = 0.5
 """Chance of being done by the close from which on a worker that comes free in mid-round still begins."""
 FIRST = 1.2
 """Part of the first arrival's time for which a crowd is waited for at least."""
-FEW = 4
-"""Workers added to their number before optimism is divided by it."""
+MAX_OPTIMISM = 1.0
+"""Largest optimism: twice as many arrivals as expected."""
+FEW = 12
+"""Number of workers from which on a round shows enough to need no optimism."""
 WORTH = 1e-9
 """Gain, in gradients, below which waiting is not worth a decision."""
 
@@ -82,8 +84,8 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         skip: share of the arrivals expected until the wake-up after which to look again; 0 looks at every arrival.
         patience: the choice of θ, used where late workers finish.
         calibration: scales expected arrivals where they are wrong beyond doubt.
-        optimism: expected arrivals of n workers count 1 + optimism / (n + 4) times. A round that closes too early never
-            shows that it did, and few workers show little in any round. 0 takes the forecast as it is.
+        optimism: expected arrivals of n < 12 workers count 1 + optimism·(1 − n / 12) times. A round that closes too
+            early never shows that it did, and few workers show little in any round. 0 takes the forecast as it is.
         crowd: with less than one in `crowd` of the workers in, a round stays open until 1.2 times the first arrival:
             one early worker of thousands says little of the others. 0 closes at any number.
 
@@ -103,9 +105,10 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
             raise ParameterError(
                 f"skip must be in [0, 1), but got {self.skip}. Use 0 to look at every arrival."
             )
-        if not 0.0 <= self.optimism <= FEW:
+        if not 0.0 <= self.optimism <= MAX_OPTIMISM:
             raise ParameterError(
-                f"optimism must be between 0 and {FEW}, but got {self.optimism}. Use 0 to take forecasts as they are."
+                f"optimism must be between 0 and {MAX_OPTIMISM:g}, but got {self.optimism}. "
+                "Use 0 to take forecasts as they are."
             )
         if self.crowd < 0:
             raise ParameterError(
@@ -152,7 +155,7 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         out = int(np.count_nonzero(np.isinf(progress.arrivals) & ~progress.gone))
         coming = plan.correction.applied(ahead.arrivals, ahead.times - progress.elapsed, out)
         if self.optimism:
-            hoped = 1.0 + self.optimism / (len(progress.arrivals) + FEW)
+            hoped = 1.0 + self.optimism * max(0.0, 1.0 - len(progress.arrivals) / FEW)
             coming = np.minimum(coming * hoped, float(out))
         have = np.array([float(progress.count)])
         value = self.objective.expected(have + coming, ahead.variance) - self.objective.value(have)
