@@ -19,7 +19,7 @@ EXECUTE = """
 import sys, nbformat
 from nbclient import NotebookClient
 notebook = nbformat.read(sys.argv[1], as_version=4)
-NotebookClient(notebook, timeout=float(sys.argv[3]), kernel_name="python3").execute()
+NotebookClient(notebook, timeout=int(sys.argv[3]), kernel_name="python3").execute()
 nbformat.write(notebook, sys.argv[2])
 """
 
@@ -43,7 +43,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     # The kernel keeps its files where nobody else's are.
     homes = {name: str(folder / name.lower()) for name in ("HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
     done = subprocess.run(
-        [sys.executable, "-c", EXECUTE, str(NOTEBOOK), str(folder / "executed.ipynb"), str(limit(90))],
+        [sys.executable, "-c", EXECUTE, str(NOTEBOOK), str(folder / "executed.ipynb"), str(round(limit(90)))],
         cwd=folder,
         env=os.environ | homes | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
