@@ -55,7 +55,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     env = {
         **os.environ,
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(folder),
+        "PYTHONPATH": f"{folder}{os.pathsep}{os.environ['PYTHONPATH']}",
         "PYTHONWARNINGS": "error",
     }
     plain = command.replace(".venv/bin/", "")
