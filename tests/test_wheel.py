@@ -64,18 +64,19 @@ def link(distributions: list[Distribution], packages: Path) -> None:
     owners: dict[str, set[str]] = {}
     files = []
     for one in distributions:
+        # Each look at the metadata reads and parses their file, and torch has 15,000 files.
+        owner = one.metadata["Name"]
         for file in one.files or []:
-            if file.parts[0] not in ("..", "__pycache__"):
-                owners.setdefault(file.parts[0], set()).add(one.metadata["Name"])
-                files.append((one, file))
-    for one, file in files:
-        # A folder that several distributions share, such as google, is not linked as a whole.
-        is_shared = len(owners[file.parts[0]]) > 1
-        name = Path(*file.parts) if is_shared else Path(file.parts[0])
-        target = packages / name
-        if not target.is_symlink():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.symlink_to(Path(str(one.locate_file(name))))
+            parts = file.parts
+            if parts[0] not in ("..", "__pycache__"):
+                owners.setdefault(parts[0], set()).add(owner)
+                files.append((one, parts))
+    # A folder that several distributions share, such as google, is not linked as a whole.
+    links = {parts if len(owners[parts[0]]) > 1 else parts[:1]: one for one, parts in reversed(files)}
+    for parts, one in links.items():
+        target = packages.joinpath(*parts)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.symlink_to(Path(str(one.locate_file(Path(*parts)))))
 
 
 def documented() -> list[str]:
