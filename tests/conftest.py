@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,11 @@ from waiting import limit
 # Where Python is told to write no bytecode, every child process compiles all that it imports: half of its time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Processes that tests start load torch's compiler only if they use it; quick_start/sitecustomize.py says how.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(Path(__file__).parent / "quick_start"), os.environ.get("PYTHONPATH")])
+)
 
 # A shell that runs tests in the background has them ignore Ctrl-C, and so would the processes that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

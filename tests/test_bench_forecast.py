@@ -100,20 +100,20 @@ def test_claims_say_where_they_fail() -> None:
 
 
 def test_the_table_section() -> None:
-    claims = table.main(1, 60, ["demo8", sources.EQUAL], epochs=1, processes=0)
+    claims = table.main(1, 45, ["demo8", sources.EQUAL], epochs=1, processes=0)
     by_text = {claim.text: claim for claim in claims}
     assert next(claim.holds for text, claim in by_text.items() if "wait-all" in text)
     assert any("dynamic programming" in text for text in by_text)
 
 
 def test_the_sections_about_changes() -> None:
-    drift_claims = drift.main(1, 20, 40, ["log-normal, sigma .2, then .6"], epochs=1, processes=0)
-    member_claims = membership.main(1, 12, 12, processes=0)
+    drift_claims = drift.main(1, 12, 40, ["log-normal, sigma .2, then .6"], epochs=1, processes=0)
+    member_claims = membership.main(1, 8, 8, processes=0)
     assert len(drift_claims) == len(member_claims) == 1
 
 
 def test_the_sections_about_cost_and_exploring() -> None:
-    exploring.main(1, 40, ["demo8"], processes=0)
+    exploring.main(1, 25, ["demo8"], processes=0)
     claims = cost.main(((16, 12, 1000.0),), fit_rounds=30, epochs=1)
     assert claims[0].holds
 

@@ -22,8 +22,8 @@ from tailcut.testing.histories import shown
 from tailcut.types import RoundRecord, RunTimes
 
 ROUNDS, AFTER = 52, 36
-SPECS = [
-    *(name for name, named in POLICIES.items() if named.usual),
+USUAL = [name for name, named in POLICIES.items() if named.usual]
+OTHERS = [
     "drop-compute:follow=true",
     "stopping:fair=4",
     "stopping:fair=3:how=stale:floor=2",
@@ -36,6 +36,7 @@ SPECS = [
     "trend:objective=gain",
     "bayes:objective=gain:fair=4",
 ]
+WHERE = [("nodes16", False), ("nodes16", True), ("fail-and-return", True)]
 
 
 @cache
@@ -99,9 +100,9 @@ def played(
 
 
 @pytest.mark.parametrize(
-    ("source", "late_finish"), [("nodes16", False), ("nodes16", True), ("fail-and-return", True)]
+    ("spec", "source", "late_finish"),
+    [*((spec, *where) for spec in USUAL for where in WHERE), *((spec, *WHERE[-1]) for spec in OTHERS)],
 )
-@pytest.mark.parametrize("spec", SPECS)
 def test_a_run_taken_up_from_a_file_goes_on_as_if_nothing_had_happened(
     spec: str, source: str, late_finish: bool, tmp_path: Path
 ) -> None:
@@ -113,7 +114,7 @@ def test_a_run_taken_up_from_a_file_goes_on_as_if_nothing_had_happened(
     assert exactly(parted.states) == exactly(whole.states)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", [*USUAL, *OTHERS])
 def test_a_state_in_which_nothing_was_seen_can_be_saved(spec: str, tmp_path: Path) -> None:
     policy = names.entrant(spec).policy
     save_state(tmp_path / "start", policy.start())

@@ -52,12 +52,7 @@ SHOWN = {"diff"}
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     tools = Path(sys.executable).parent
-    env = {
-        **os.environ,
-        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(folder),
-        "PYTHONWARNINGS": "error",
-    }
+    env = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
     plain = command.replace(".venv/bin/", "")
     return subprocess.run(
         plain,
@@ -86,12 +81,12 @@ def in_this_process(arguments: list[str]) -> tuple[int, str]:
 def run(command: str, folder: Path) -> tuple[int, str]:
     """Run a command of a page; return its exit code and what it printed.
 
-    Commands of tailcut run in this process, unless they start others by themselves, or need a package that the page
+    Commands of tailcut run in this process, which has loaded what they need, unless they need a package that the page
     installs: this process has looked for packages before.
     """
     program, *arguments = shlex.split(command)
     is_ours = program.removeprefix(".venv/bin/") == "tailcut" and not re.search(r"[|<>&;$*]", command)
-    if is_ours and arguments[0] != "launch" and not list(folder.glob("*.dist-info")):
+    if is_ours and not list(folder.glob("*.dist-info")):
         return in_this_process(arguments)
     done = shell(command, folder)
     return done.returncode, done.stdout + done.stderr
@@ -144,6 +139,9 @@ def is_used(block: Block, page: Path) -> bool:
 def test_all_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    # Of what commands start.
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     known = set(sys.modules)
     namespace: dict[str, object] = {"__name__": "page"}

@@ -57,7 +57,7 @@ def _environment(workers: int) -> dict[str, str]:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     return {
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ["PYTHONPATH"]]),
         "PATH": os.environ["PATH"],
         "OMP_NUM_THREADS": "1",
         "WORLD_SIZE": str(workers),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tailcut.engines.live.worker.inbox import Inbox, TooLateError
 from tailcut.engines.live.worker.link import Link
 from waiting import limit, until
 
+pytestmark = pytest.mark.processes
 AT_MOST = limit(80.0)
 """Seconds; starting one takes two, beside other tests."""
 
@@ -40,10 +42,14 @@ def test_every_controller_that_is_deserted_has_a_successor(
     monkeypatch.setattr(hosting, "SETTLED", 0.0)
     said: list[str] = []
     host = Host(tmp_path, said.append, {})
+
+    def is_said(words: str) -> bool:
+        host.look(time.monotonic())
+        return any(words in line for line in said)
+
     try:
         options = {"workers": 1, "policy": "wait-all", "journal": str(tmp_path / "run")}
         ask(tmp_path, 0, options)
-        ends = time.monotonic() + AT_MOST
         address = answered(host, tmp_path)
         # The second of them has waited to be it, loaded: its end must tell as much as the first one's.
         for term in range(1, 4):
@@ -56,9 +62,7 @@ def test_every_controller_that_is_deserted_has_a_successor(
                 line.send(arrived(0, term - 1, term=term, epoch=new.epoch))
                 hears(line, Close)
                 line.send(applied(0, term, term=term, epoch=new.epoch))
-            while not any(f"in term {term + 1}." in line for line in said):
-                assert time.monotonic() < ends, said
-                host.look(time.monotonic())
+            until(partial(is_said, f"in term {term + 1}."), "the next controller")
     finally:
         host.end(at_once=True)
 
@@ -70,7 +74,6 @@ def test_where_a_controller_has_seen_its_run_out_nobody_waits_for_it(
     host = Host(tmp_path, print, {})
     try:
         ask(tmp_path, 0, {"workers": 1, "policy": "wait-all"})
-        ends = time.monotonic() + AT_MOST
         address = answered(host, tmp_path)
         with Link(address, found_key(host.environment)) as line:
             line.send(hello(0, 1))
@@ -78,15 +81,25 @@ def test_where_a_controller_has_seen_its_run_out_nobody_waits_for_it(
             assert (host.is_over, is_over(address)) == (False, False)
             line.send(bye(0))
             hears(line, Free)
-        while not is_over(address):
-            assert time.monotonic() < ends
-            host.look(time.monotonic())
+        until(lambda: (host.look(time.monotonic()), is_over(address))[1], "the end of the run")
         assert host.is_over
         with Link(address, found_key(host.environment)) as line, pytest.raises(TooLateError, match="is over"):
             Inbox(line, AT_MOST, time.monotonic).next()
         assert host.came_late(os.getpid())
     finally:
         host.end(at_once=True)
+
+
+def test_at_the_end_nobody_waits_for_a_controller_that_does_not_listen_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a controller is killed after it has told all workers that the run is over."""
+    monkeypatch.setattr(hosting, "PATIENCE", None)
+    host = Host(tmp_path, print, {})
+    ask(tmp_path, 0, {"workers": 1, "policy": "wait-all"})
+    host.look(time.monotonic())
+    # Without patience this would last for ever.
+    host.end(at_once=False)
 
 
 def test_a_process_that_stands_by_and_is_stopped_does_not_keep_the_launcher_waiting(

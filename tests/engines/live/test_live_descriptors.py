@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from benchmarks.reliability.descriptors import is_clean, run
+
+pytestmark = pytest.mark.processes
 
 
 def test_a_run_outlives_more_connections_than_it_has_descriptors() -> None:

@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from live_processes import SCRIPTS
@@ -19,17 +21,23 @@ from waiting import limit, until
 PLACES = (*store.NAMES, *store.PLACES, *store.COUNTS, store.STORE)
 
 
-def started(script: str, *arguments: str) -> subprocess.Popen[str]:
+@contextmanager
+def started(script: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that is killed at the end of the block, if it still runs then: it would hold up all tests after it."""
     env = {name: value for name, value in os.environ.items() if name not in PLACES}
     command = [sys.executable, str(SCRIPTS / script), *arguments]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=env, stdout=pipe, stderr=pipe, text=True)
+    with subprocess.Popen(command, env=env, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_two_scripts_on_one_machine_train_by_themselves_and_say_so_once() -> None:
-    both = [started("single.py", str(seed)) for seed in range(2)]
-    for process in both:
-        out, err = process.communicate(timeout=limit(120))
+    with started("single.py", "0") as one, started("single.py", "1") as other:
+        ended = [process.communicate(timeout=limit(120)) for process in (one, other)]
+    for process, (out, err) in zip((one, other), ended, strict=True):
         assert process.returncode == 0, err
         assert err.count("No launcher has started this process, so it trains by itself") == 1
         assert len(err.splitlines()) == 1, "nothing else, no warning that others may connect among it"
@@ -46,11 +54,11 @@ def test_two_scripts_on_one_machine_train_by_themselves_and_say_so_once() -> Non
 
 
 def test_cells_of_a_notebook_run_again_also_after_they_were_interrupted() -> None:
-    process = started("cells.py")
-    assert process.stdout is not None
-    assert process.stdout.readline() == "training\n"
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=limit(120))
+    with started("cells.py") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "training\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=limit(120))
     assert process.returncode == 0, err
     told = json.loads(out)
     assert told["wrapped again"] == [1, 1, 1], "one controller, of the last one"
@@ -62,13 +70,11 @@ def test_cells_of_a_notebook_run_again_also_after_they_were_interrupted() -> Non
 
 
 def test_a_process_that_is_killed_leaves_nothing_behind() -> None:
-    process = started("cells.py")
-    assert process.stdout is not None
-    assert process.stdout.readline() == "training\n"
-    controller = children(process.pid)
-    assert controller
-    process.kill()
-    process.communicate()
+    with started("cells.py") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "training\n"
+        controller = children(process.pid)
+        assert controller
     until(lambda: not any(map(is_alive, controller)), "the controller ends with the process that started it")
 
 

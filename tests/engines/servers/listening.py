@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from contextlib import suppress
 from pathlib import Path
 
 _LISTENING = "0A"
@@ -13,10 +14,12 @@ def listening(pid: int) -> dict[str, set[str]]:
     addresses = _addresses_by_inode()
     found: dict[str, set[str]] = {}
     for process in _with_descendants(pid):
-        command = (process / "comm").read_text().strip()
-        for inode in _socket_inodes(process):
-            if inode in addresses:
-                found.setdefault(command, set()).add(addresses[inode])
+        # Ray ends processes at any time.
+        with suppress(OSError):
+            command = (process / "comm").read_text().strip()
+            for inode in _socket_inodes(process):
+                if inode in addresses:
+                    found.setdefault(command, set()).add(addresses[inode])
     return found
 
 
@@ -47,7 +50,8 @@ def _with_descendants(pid: int) -> list[Path]:
     while left:
         process = Path(f"/proc/{left.pop()}")
         found.append(process)
-        left += [int(each) for task in (process / "task").iterdir() for each in _children(task)]
+        with suppress(OSError):
+            left += [int(each) for task in (process / "task").iterdir() for each in _children(task)]
     return found
 
 

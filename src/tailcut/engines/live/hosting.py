@@ -175,7 +175,8 @@ class Host:
             if each.is_awaited and not at_once:
                 # On a busy machine a run can go on with another controller, and end, between two looks.
                 self._await(each, each.started)
-            each.process.end(at_once, PATIENCE)
+            # All workers have ended: a controller that does not listen yet would wait for them in vain.
+            each.process.end(at_once or each.is_awaited, PATIENCE)
         standby, self._standby = self._standby, None
         if standby is not None:
             standby.kill()

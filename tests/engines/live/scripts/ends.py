@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -18,10 +19,10 @@ from tailcut.testing.chaos.processes import controller_of
 TOTAL = 6
 
 
-def wait_for(file: Path) -> None:
-    """Until another worker has written it."""
-    ends = time.monotonic() + 90.0
-    while not file.exists() and time.monotonic() < ends:
+def wait_for(is_so: Callable[[], object]) -> None:
+    """Wait until something is so; what it is for shows in the end if it never is."""
+    ends = time.monotonic() + 200.0
+    while not is_so() and time.monotonic() < ends:
         time.sleep(0.01)
 
 
@@ -37,15 +38,16 @@ if __name__ == "__main__":
     for _ in opt.rounds(range(100_000)):
         if worker == 0:
             # Without this it could make all versions before worker 1 is here.
-            wait_for(out / "entered")
+            wait_for((out / "entered").exists)
         if worker == 1 and not has_killed:
             # Meanwhile worker 0 makes all versions alone, and leaves.
             (out / "entered").write_text("")
-            wait_for(out / "last")
-            time.sleep(0.2)
+            wait_for((out / "last").exists)
             controller = controller_of(os.getppid())
             assert controller is not None
             os.kill(controller, signal.SIGKILL)
+            # The first one may have said that the run is over: this worker could end before the second is there.
+            wait_for(lambda first=controller: controller_of(os.getppid()) not in (None, first))
             has_killed = True
         opt.zero_grad()
         generator = torch.Generator().manual_seed(100 * opt.version + opt.worker)

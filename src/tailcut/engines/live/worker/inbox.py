@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeAlias, final
 
-from tailcut.engines.live.hosting import is_over, note_late
+from tailcut.engines.live.hosting import host_folder, is_over, note_late
 from tailcut.engines.live.messages import Free, FromController, New, Refused
 from tailcut.engines.live.worker.link import Link
 from tailcut.errors import TailcutError
@@ -16,7 +17,9 @@ LOOK_UP: Seconds = 1.0
 """After which a worker that waits sees whether it has waited too long."""
 
 WITHOUT: Seconds = 5.0
-"""That one who has left goes on serving others when there is no controller any more."""
+"""Seconds that a worker which has left goes on serving others when there is no controller any more."""
+WITHOUT_AT_HOME: Seconds = 60.0
+"""The same under a launcher, which starts the controller again: on a busy machine that takes long."""
 
 
 class RunError(TailcutError):
@@ -56,7 +59,7 @@ class Inbox:
     def __init__(self, link: Link, max_wait: Seconds, clock: Callable[[], Seconds]) -> None:
         self._link, self._max_wait, self._clock = link, max_wait, clock
         self._unread: deque[News] = deque()
-        self._broken = False
+        self._broken, self._parent = False, os.getppid()
 
     def look(self) -> Iterable[News]:
         """All that came and was not read, without waiting. It stays unread."""
@@ -116,8 +119,14 @@ class Inbox:
                 attend(message)
                 until = self._clock() + patience
             if message is None and not self._link.is_connected:
-                until = min(until, self._clock() + WITHOUT)
+                until = min(until, self._clock() + self._without)
         return False
+
+    @property
+    def _without(self) -> Seconds:
+        """How long another controller may take to come; the launcher starts none if it or the run has ended."""
+        has_launcher = host_folder() is not None and os.getppid() == self._parent
+        return WITHOUT_AT_HOME if has_launcher and not is_over(self._link.address) else WITHOUT
 
     def _sound(self, message: FromController) -> FromController:
         if isinstance(message, Refused):
