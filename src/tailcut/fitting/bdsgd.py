@@ -44,6 +44,7 @@ class BdsgdSettings:
         samples: draws of the hidden states per window and step.
         gaps: part of the run times that inference does not see in training, which keeps it from learning rounds by
             heart; None for 0.2, beyond 512 workers 0.5.
+        parts: normal laws in the mixture that a worker's run time follows; 1 as published, more is our variant.
     """
 
     latent: int | None = None
@@ -56,9 +57,10 @@ class BdsgdSettings:
     warm_up: int = 10
     samples: int = 1
     gaps: float | None = None
+    parts: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("latent", "hidden", "window", "batch", "samples"):
+        for name in ("latent", "hidden", "window", "batch", "samples", "parts"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ParameterError(f"{name} must be at least 1, but got {value}. Try {name}=10.")
@@ -73,7 +75,8 @@ class BdsgdSettings:
     def sizes(self, n: int) -> Sizes:
         """Of the networks for `n` workers."""
         usual = 8 if n <= FEW_WORKERS else 16 if n <= MANY_WORKERS else 40
-        return Sizes(n, usual if self.latent is None else self.latent, self.hidden, self.window)
+        latent = usual if self.latent is None else self.latent
+        return Sizes(n, latent, self.hidden, self.window, self.parts)
 
     def rate_for(self, n: int) -> float:
         """Adam's first step size for `n` workers."""

@@ -20,10 +20,10 @@ from tailcut.report.study.formats import duration, goal, policy, size, span, tim
 from tailcut.report.study.plots.curves import between_plot, figure_plot
 from tailcut.report.study.ranking import ranked, winner
 from tailcut.report.study.words import comparison, headline, setting
-from tailcut.study.grid.bootstrap import Interval
 from tailcut.study.grid.collect import collect
 from tailcut.study.grid.facts import CaseFacts, StudyFacts
 from tailcut.study.grid.summary import study_facts
+from tailcut.study.statistics import Interval
 
 
 def facts(folder: Path) -> StudyFacts:
