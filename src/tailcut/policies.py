@@ -59,7 +59,11 @@ def deadline(seconds: float = 1.0) -> Policy:
 
 
 def elfving(window: int = 20, see: str = "all") -> Policy:
-    """I.i.d. normal run times with recent moments, Elfving's formula, cutoff chosen ahead; sees all run times."""
+    """I.i.d. normal run times with recent moments, Elfving's formula, cutoff chosen ahead; sees all run times.
+
+    The baseline of Teng & Wood (2018): c = argmax c / E[x_(c)] with E[x_(c)] = μ + σ·Φ⁻¹((c − π/8)/(n − π/4 + 1)), but
+    no less than the fastest run time of the window, since the paper does not say what it does below 0.
+    """
     return Policy(Normal(window=window), WarmUp(Ahead()), sees_all=_sees_all(see))
 
 
