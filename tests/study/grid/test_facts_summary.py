@@ -207,6 +207,17 @@ def test_runs_of_different_tunings_are_noted(tmp_path: Path) -> None:
     assert any("`bayes` differ in policy or learning rate" in note for note in case.notes)
 
 
+def test_a_rate_at_the_edge_of_its_grid_is_noted(tmp_path: Path) -> None:
+    folder = write_study(tmp_path, seeds=2)
+    path = folder / "study.toml"
+    path.write_text("rates = [0.05, 0.1]\n" + path.read_text())
+    (case,) = facts(folder).cases
+    assert any("`bayes` 0.1 (highest)" in note for note in case.notes)
+    path.write_text(path.read_text().replace("[0.05, 0.1]", "[0.05, 0.1, 0.2]"))
+    (case,) = facts(folder).cases
+    assert not any("tuning chose" in note for note in case.notes)
+
+
 def test_runs_with_another_target_are_told_apart(tmp_path: Path) -> None:
     write_arm(tmp_path, "bayes", [10.0, 11.0])
     seen = points(50.0)

@@ -233,6 +233,26 @@ def test_the_best_is_who_gets_there_most_often_then_soonest_then_closest() -> No
     assert best(tries("x", never, last=math.nan) + tries("y", never, last=0.0), "least") == Choice("y", 0.1)
 
 
+def test_a_chosen_rate_at_the_edge_of_its_grid_is_warned_of(tmp_path: Path) -> None:
+    study = replace(
+        STUDY,
+        arms=(
+            Arm("low", ("wait-all",), rates=(0.5, 40.0)),
+            Arm("high", ("wait-all",), rates=(1e-6, 0.5)),
+            Arm("within", ("wait-all",), rates=(1e-6, 0.5, 40.0)),
+            Arm("alone", ("wait-all",), rates=(1e-6,)),
+        ),
+        seeds=1,
+    )
+    said: list[str] = []
+    Grid(study, MAKERS, Folder(tmp_path), 1).carry_out(lambda *_: None, said.append)
+    (sentence,) = said
+    assert sentence.startswith(
+        "logistic on demo8: The learning rate that tuning chose is the lowest or highest"
+    )
+    assert "`low` 0.5 (lowest), `high` 0.5 (highest)." in sentence
+
+
 def test_different_names_have_different_paths() -> None:
     names_ = ["a b", "a_b", "a/b", "a:b", "x" * 100, "x" * 101, "plain"]
     assert len({slug(name) for name in names_}) == len(names_)

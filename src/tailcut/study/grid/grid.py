@@ -13,7 +13,7 @@ from tailcut.study.grid.makers import Makers
 from tailcut.study.grid.prefit import is_mixture, needs_model, prefit, with_model
 from tailcut.study.grid.run import Result, run, try_rates
 from tailcut.study.grid.setup import Place, Setup, refuse_unknown_figure
-from tailcut.study.grid.tuning import FIRST_SEED, Choice, best, rates_of, told
+from tailcut.study.grid.tuning import FIRST_SEED, Choice, best, edge_note, rates_of, told
 from tailcut.study.parallel import Job, each_done
 
 Tell = Callable[[str, int, int], None]
@@ -38,12 +38,33 @@ class Grid:
     folder: Folder
     processes: int | None = None
 
-    def carry_out(self, tell: Tell) -> int:
-        """Do all that is left to do; how many runs there are."""
+    def carry_out(self, tell: Tell, warn: Callable[[str], None] = lambda _: None) -> int:
+        """Do all that is left to do; how many runs there are.
+
+        Args:
+            tell: told how far it is.
+            warn: told, in whole sentences, what makes results doubtful, as soon as it is known.
+        """
         at = self.check()
         models = self._prefit(tell)
         chosen = self._tune(models, at, tell)
+        for sentence in self._edges(chosen):
+            warn(sentence)
         return self._run(chosen, tell)
+
+    def _edges(self, chosen: dict[tuple[str, str, str], Choice]) -> Iterator[str]:
+        """Yield a sentence for each task and cluster where a chosen rate is at the edge of its grid."""
+        for task in self.study.tasks:
+            for cluster in self.study.clusters:
+                arms = self.study.arms
+                note = edge_note(
+                    [
+                        (arm.name, chosen[task, cluster, arm.name].rate, rates_of(self.study, arm))
+                        for arm in arms
+                    ]
+                )
+                if note is not None:
+                    yield f"{task} on {cluster}: {note}"
 
     def check(self) -> dict[str, Literal["least", "most"]]:
         """Look everything up once, so that no name fails after hours; for each task, what its target asks for.

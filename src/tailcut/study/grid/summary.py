@@ -10,6 +10,7 @@ from tailcut.study.grid.collect import Collected, FinishedRun
 from tailcut.study.grid.config import Study
 from tailcut.study.grid.facts import ArmFacts, CaseFacts, Setting, StudyFacts, TimeToTarget
 from tailcut.study.grid.statics import Against, Reach, held_against, judged, reference_of
+from tailcut.study.grid.tuning import edge_note, rates_of
 from tailcut.study.statistics import Interval, t_interval
 from tailcut.types import FloatArray, Seconds
 
@@ -132,12 +133,28 @@ def _notes(arms: Sequence[ArmFacts], study: Study | None) -> list[str]:
     wild = [f"`{facts.arm}` {facts.diverged} of {facts.runs}" for facts in arms if facts.diverged]
     if wild:
         notes.append(f"Runs whose loss was no number any more: {', '.join(wild)}.")
+    notes += _edges(arms, study)
     mixed = [facts.arm for facts in arms if len(facts.policies) > 1 or len(facts.rates) > 1]
     notes += [
         f"Runs of `{name}` differ in policy or learning rate; they are of different tunings."
         for name in mixed
     ]
     return notes
+
+
+def _edges(arms: Sequence[ArmFacts], study: Study | None) -> list[str]:
+    """The sentence about rates at the edge of their grid, for arms that the study still has."""
+    if study is None:
+        return []
+    named = {arm.name: arm for arm in study.arms}
+    note = edge_note(
+        [
+            (facts.arm, facts.rates[0], rates_of(study, named[facts.arm]))
+            for facts in arms
+            if facts.arm in named and len(facts.rates) == 1
+        ]
+    )
+    return [] if note is None else [note]
 
 
 def _few(arms: Sequence[ArmFacts]) -> str:
