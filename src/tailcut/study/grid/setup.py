@@ -77,7 +77,7 @@ class Setup:
         task, entrant = makers.task(place.task), makers.entrant(place.policy)
         objective = entrant.policy.rule.objective_name
         stale = place.arm.stale or ("inverse" if place.policy.split(":")[0] == SOFTSYNC else "plain")
-        # The published rule is α₀/τ for each gradient. The linear rule on top of it would divide by the staleness twice.
+        # The published rule is α₀/τ for each gradient. The linear rule on top of it would divide by staleness twice.
         rule = place.arm.rate_rule or ("fixed" if stale == "inverse" else RULES[objective])
         refuse_mismatch(objective, rule)
         target = _target(study, task)

@@ -53,8 +53,8 @@ def edge_note(arms: Sequence[tuple[str, float, Sequence[float]]]) -> str | None:
     if not told:
         return None
     return (
-        f"The learning rate that tuning chose is the lowest or highest that was tried: {', '.join(told)}. A better one may "
-        "lie beyond: give wider rates before these arms are called slow."
+        f"The learning rate that tuning chose is the lowest or highest that was tried: {', '.join(told)}. A better "
+        "one may lie beyond: give wider rates before these arms are called slow."
     )
 
 
