@@ -189,6 +189,23 @@ class StateSpace(nn.Module):
         each = log_density(law, following[..., None, :]).sum(dim=-1)
         return torch.logsumexp(each, dim=-1) - math.log(samples)
 
+    def foretold(self, rows: Tensor, noise: Tensor, shown: Tensor) -> Tensor:
+        """Log p(x_T | x_1 … x_{T-1}) by draws of z_T from the transition: how well the last round was foretold.
+
+        Args:
+            rows: `(batch, T, n)`.
+            noise: `(samples, batch, T, latent)` standard normal.
+            shown: `(batch, T, n)` what inference reads in place of `rows`; its last round is not read.
+
+        Returns:
+            `(batch,)`.
+        """
+        states, _ = self.infer(shown[:, :-1], noise[:, :, :-1])
+        law = self.transition(states[:, :, -1])
+        following = law.mean + law.stddev * noise[:, :, -1]
+        each = log_density(self.emission(following), rows[:, -1]).sum(dim=-1)
+        return torch.logsumexp(each, dim=0) - math.log(len(noise))
+
     def noise(self, samples: int, batch: int, steps: int, generator: torch.Generator) -> Tensor:
         """`(samples, batch, steps, latent)` standard normal."""
         like = next(self.parameters(), torch.zeros(()))
