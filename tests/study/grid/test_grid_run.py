@@ -14,6 +14,7 @@ from tailcut import names
 from tailcut.engines.simulated.meter import Point
 from tailcut.errors import InputError
 from tailcut.study.grid import grid as grid_module
+from tailcut.study.grid.budget import timed
 from tailcut.study.grid.config import Arm, Study
 from tailcut.study.grid.folder import Folder, Try, slug
 from tailcut.study.grid.grid import Grid
@@ -74,8 +75,7 @@ def test_there_is_a_whole_journal_for_every_arm_and_seed(done: Path) -> None:
 
 def test_every_arm_sees_the_same_first_weights_and_the_same_run_times(done: Path) -> None:
     first = {arm: read_journal(done / f"runs/logistic/demo8/{arm}/0.jsonl") for arm in ("wait-all", "static")}
-    table = names.source("demo8").draw(0, 25).table
-    rows = np.sort(table.seconds, axis=1)
+    rows = np.sort(timed(names.source("demo8"), 0, 25).draw.table.seconds, axis=1)
     assert first["wait-all"].points[0].seconds == pytest.approx(rows[0, -1])
     waited = int(first["static"].head.policy[-1])
     assert first["static"].points[0].seconds == pytest.approx(rows[0, waited - 1])
