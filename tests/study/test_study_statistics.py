@@ -101,8 +101,7 @@ def reaches(seconds: np.ndarray, ended: float = 100.0) -> dict[int, Reach]:
 def test_arms_without_a_difference_are_hardly_ever_told_apart(seeds: int) -> None:
     """Eight arms and their reference, all alike: log-normal times that share what a seed makes of them.
 
-    Of 1,500 tables at most 2.5 % may call any arm sooner. The bootstrap that was used before said so of 8.5 % of single
-    arms with five seeds.
+    Of 1,500 tables at most 2.5 % may call any arm sooner.
     """
     rng, tables, arms = np.random.default_rng(seeds), 1500, 8
     sooner = worse = 0
@@ -116,6 +115,18 @@ def test_arms_without_a_difference_are_hardly_ever_told_apart(seeds: int) -> Non
     noise = 2.5 * math.sqrt(ERROR * (1 - ERROR) / tables)
     assert sooner / tables <= ERROR + noise
     assert worse / tables <= ERROR + noise
+
+
+def test_the_bootstrap_of_before_told_equal_arms_apart_far_too_often() -> None:
+    """Why it was replaced: with five seeds it called 7 to 8 % of equal arms sooner, where 2.5 % was promised."""
+    rng, tables, draws = np.random.default_rng(0), 2000, 1000
+    ratios = np.exp(rng.normal(0.0, 0.1, (tables, 5)) - rng.normal(0.0, 0.1, (tables, 5)))
+    means = np.sort(ratios[:, rng.integers(0, 5, (draws, 5))].mean(axis=2), axis=1)
+    before = (means[:, draws - 1 - round(0.025 * draws)] < 1.0).mean()
+    now = np.mean([sign_flip_test(np.log(one)) <= ERROR or t_test(np.log(one)) <= ERROR for one in ratios])
+    assert 0.055 <= before <= 0.10
+    # Whichever of the two tests is taken: by themselves they keep the promise.
+    assert now <= 0.035
 
 
 def test_a_difference_that_is_there_is_shown_with_ten_seeds() -> None:
