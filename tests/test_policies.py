@@ -61,6 +61,8 @@ GIVEN: dict[str, tuple[Check, Any]] = {
     "bdsgd:see=closed": (lambda p: p.sees_all, False),
     "bdsgd:train=60": (lambda p: p.forecaster.train, 60),
     "bdsgd:seed=3": (lambda p: p.forecaster.seed, 3),
+    "bdsgd:emission=mixture": (lambda p: p.forecaster.settings.parts, policies.PARTS),
+    "bdsgd:retrain=true": (lambda p: type(p.forecaster).__name__, "Refit"),
     "bandit:discount=0.9": (lambda p: p.rule, Bandit(discount=0.9)),
     "drop-compute:micro=4": (lambda p: (p.micro, p.rule), (4, MicroDeadline(micro=4))),
     "drop-compute:follow=true": (lambda p: (p.rule.follow, p.forecaster), (True, Trend())),

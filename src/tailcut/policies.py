@@ -33,6 +33,12 @@ ObjectiveName: TypeAlias = Literal["count", "gain"]
 """What gradients are worth: each the same, or the expected decrease of the loss, as measured so far."""
 OPTIMISM, CROWD = 0.3, 16
 """Of `bayes`: how much more than expected may still come, and the workers of whom one early arrival says little."""
+EmissionName: TypeAlias = Literal["normal", "mixture"]
+"""The law of a worker's run time given the hidden state of `bdsgd`: one normal law as published, or a mixture."""
+PARTS = 3
+"""Normal laws in the mixture."""
+IN_RUN = 100
+"""First rounds of a run that `bdsgd` trains itself on where nothing else is said."""
 OLDEST = 4
 """Rounds by which a gradient may lag behind where staleness is bounded and nothing else is said."""
 
@@ -55,7 +61,11 @@ def deadline(seconds: float = 1.0) -> Policy:
 
 
 def elfving(window: int = 20, see: str = "all") -> Policy:
-    """I.i.d. normal run times with recent moments, Elfving's formula, cutoff chosen ahead; sees all run times."""
+    """I.i.d. normal run times with recent moments, Elfving's formula, cutoff chosen ahead; sees all run times.
+
+    The baseline of Teng & Wood (2018): c = argmax c / E[x_(c)] with E[x_(c)] = μ + σ·Φ⁻¹((c − π/8)/(n − π/4 + 1)), but
+    no less than the fastest run time of the window, since the paper does not say what it does below 0.
+    """
     return Policy(Normal(window=window), WarmUp(Ahead()), sees_all=_sees_all(see))
 
 
@@ -70,24 +80,46 @@ def regression(window: int = 50, lags: int = 3, see: str = "all") -> Policy:
 
 
 def bdsgd(
-    model: str | None = None, window: int = 10, see: str = "all", train: int = 100, seed: int = 0
+    model: str | None = None,
+    window: int = 10,
+    see: str = "all",
+    train: int | None = None,
+    seed: int = 0,
+    emission: EmissionName = "normal",
+    retrain: bool = False,
 ) -> Policy:
-    """Deep state-space model of all workers (Teng & Wood 2018), cutoff chosen ahead; model=FILE, or fits itself once.
+    """Deep state-space model of all workers (Teng & Wood 2018), cutoff chosen ahead; model=FILE, or trained once.
 
-    Without a file it waits for all in its first `train` rounds, as the paper's collection phase does, and trains on
-    them. A file brings its own window. With see=closed cut workers are imputed as published.
+    Without a file a comparison or a study trains it beforehand, on `train` (400) rounds that it does not measure.
+    Where there are none, as in a live run, it waits for all in its first `train` (100) rounds, as the paper's
+    collection phase does, and trains on them. A file brings its own window and emission. With see=closed cut workers
+    are imputed as published. Not published, but ours: emission=mixture, a mixture of three normal laws for each
+    worker; retrain=true, which trains anew when forecasts have become worse.
     """
     sees_all = _sees_all(see)
     require("The policy bdsgd", "torch")
     from tailcut.fitting.bdsgd import BdsgdSettings
     from tailcut.fitting.bdsgd_file import read_bdsgd
-    from tailcut.fitting.fit_once import FitOnce
+    from tailcut.fitting.fit_once import BEFOREHAND, FitOnce
+    from tailcut.fitting.refit import Refit
     from tailcut.forecast.bdsgd.forecaster import Bdsgd
 
-    if model is not None:
-        return Policy(Bdsgd(read_bdsgd(model), seed=seed), WarmUp(Ahead()), sees_all=sees_all)
-    forecaster = FitOnce(train=train, settings=BdsgdSettings(window=window), seed=seed)
-    return Policy(forecaster, Ahead(), sees_all=sees_all)
+    if model is not None and emission != "normal":
+        raise ParameterError(
+            f"emission={emission} is a property of the model, but model={model} is a trained one. Give one of the two."
+        )
+    read = None if model is None else read_bdsgd(model)
+    settings = BdsgdSettings(window=window, parts=1 if emission == "normal" else PARTS)
+    in_run, beforehand = (IN_RUN, BEFOREHAND) if train is None else (train, train)
+    if retrain:
+        if read is not None:
+            settings = BdsgdSettings(window=read.sizes.window, parts=read.sizes.parts)
+        refit = Refit(read, in_run, settings, seed=seed, beforehand=beforehand)
+        # Rounds to train on must be whole. Who is told everything afterwards need not wait for it.
+        return Policy(refit, WarmUp(Ahead()) if sees_all else Ahead(), sees_all=sees_all)
+    if read is not None:
+        return Policy(Bdsgd(read, seed=seed), WarmUp(Ahead()), sees_all=sees_all)
+    return Policy(FitOnce(in_run, settings, seed=seed, beforehand=beforehand), Ahead(), sees_all=sees_all)
 
 
 def bandit(discount: float = 0.99) -> Policy:

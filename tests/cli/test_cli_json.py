@@ -30,6 +30,11 @@ PROMISED = {
     "decision_ms_p99",
 }
 TIMINGS = ("decision_ms_p50", "decision_ms_p99", "round_ms")
+INTERVALS = tuple(
+    f"{figure}_{end}"
+    for figure in ("throughput", "of_clairvoyant", "table_score", "clock_score")
+    for end in ("low", "high")
+)
 BOUNDS = ["informed", "clairvoyant", "clairvoyant-whole", "best-static", "best-deadline"]
 SMALL = ("--rounds", "20", "--seeds", "1", "--json")
 TINY = "round,worker,seconds\n" + "".join(f"{t},{w},{1 + w}\n" for t in range(20) for w in range(3))
@@ -65,8 +70,11 @@ def test_one_list_of_objects_with_the_promised_keys_and_finite_numbers(cli: Cli)
     for row in rows:
         assert row.keys() >= PROMISED
         assert all(math.isfinite(number) for number in _numbers(row))
-        # Only what was not timed is unknown, and what nothing was timed for.
-        assert [key for key, value in row.items() if value is None and key not in TIMINGS] == []
+        # Only what was not timed is unknown, what nothing was timed for, and the intervals over a single seed.
+        assert [
+            key for key, value in row.items() if value is None and key not in (*TIMINGS, *INTERVALS)
+        ] == []
+        assert all(row[key] is None for key in INTERVALS)
         assert (row["rounds"], row["warmup"], row["seeds"], row["late"]) == (20, 2, 1, "abandon")
     assert [row["workers"] for row in rows] == 10 * [8] + 10 * [10]
     timed = {row["policy"] for row in rows if row["decision_ms_p50"] is not None}
@@ -146,6 +154,8 @@ def test_more_seeds_spread(cli: Cli) -> None:
     assert row["seeds"] == 3
     assert row["throughput_worst"] < row["throughput"] < row["throughput_best"]
     assert row["of_clairvoyant_worst"] < row["of_clairvoyant"] < row["of_clairvoyant_best"]
+    assert row["throughput_low"] < row["throughput"] < row["throughput_high"]
+    assert row["of_clairvoyant_low"] < row["of_clairvoyant"] < row["of_clairvoyant_high"]
     assert row["given_back"] == 0.0
 
 

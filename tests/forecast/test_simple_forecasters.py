@@ -70,8 +70,38 @@ def test_normal_uses_recent_moments_and_elfvings_formula() -> None:
     assert forecast is not None
     assert forecast.order_means is not None
     np.testing.assert_allclose(forecast.order_means, rows.mean() + rows.std() * elfving(50), rtol=1e-12)
-    expected = stats.norm.sf(forecast.times, rows.mean(), rows.std())
-    np.testing.assert_allclose(forecast.survival[0, 0], expected, atol=1e-9)
+    expected = stats.norm.sf(forecast.times[1:], rows.mean(), rows.std())
+    np.testing.assert_allclose(forecast.survival[0, 0, 1:], expected, atol=1e-9)
+    assert forecast.survival[0, 0, 0] == 1.0
+
+
+def test_no_arrival_is_expected_sooner_than_the_fastest_run_time_of_the_window() -> None:
+    """With two modes the normal law reaches far below 0, where the formula promises arrivals before the start."""
+    fast_and_slow = np.concatenate([np.linspace(1.0, 1.2, 20), np.linspace(9.0, 9.5, 20)])
+    normal = Normal(window=2)
+    belief = normal.learn(normal.start(), times(np.full(40, 0.1)))  # Forgotten: two rounds follow.
+    for _ in range(2):
+        belief = normal.learn(belief, times(fast_and_slow))
+    forecast = normal.forecast(belief, Roster.of(40))
+    assert forecast is not None
+    assert forecast.order_means is not None
+    plain = fast_and_slow.mean() + fast_and_slow.std() * elfving(40)
+    assert plain.min() < 0
+    np.testing.assert_allclose(forecast.order_means, np.maximum(plain, 1.0), rtol=1e-12)
+    before = forecast.times < 1.0
+    assert before.any()
+    assert (forecast.survival[0, :, before] == 1.0).all()
+
+
+def test_a_censored_time_is_no_fastest_run_time() -> None:
+    """Two workers were cut after 0.5 s: nobody was seen to need as little."""
+    normal = Normal()
+    seconds = np.array([0.5, 0.5, 2.0, 2.2, 30.0])
+    belief = normal.learn(normal.start(), times(seconds, np.array([False, False, True, True, True])))
+    forecast = normal.forecast(belief, Roster.of(5))
+    assert forecast is not None
+    assert forecast.order_means is not None
+    assert forecast.order_means.min() == 2.0
 
 
 def test_the_censored_normal_fit_maximises_the_censored_likelihood() -> None:

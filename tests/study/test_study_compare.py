@@ -189,7 +189,12 @@ def test_a_given_warm_up_is_taken_unless_it_leaves_nothing() -> None:
 
 
 def test_a_spread_is_mean_least_and_most() -> None:
-    assert Spread.over([3.0, 1.0, 2.0, 6.0]) == Spread(mean=3.0, least=1.0, most=6.0)
+    # 3.182 standard errors of four values with a deviation of the root of 14/3.
+    reach = 3.18245 * math.sqrt(14 / 3 / 4)
+    low, high = pytest.approx(3 - reach, rel=1e-4), pytest.approx(3 + reach, rel=1e-4)
+    assert Spread.over([3.0, 1.0, 2.0, 6.0]) == Spread(mean=3.0, least=1.0, most=6.0, low=low, high=high)
+    assert Spread.over([3.0]) == Spread(3.0, 3.0, 3.0)
+    assert Spread.over([3.0, math.inf]) == Spread(math.inf, 3.0, math.inf)
 
 
 def test_seeds_are_spread_and_averaged() -> None:
@@ -200,7 +205,11 @@ def test_seeds_are_spread_and_averaged() -> None:
     rates = [run.throughput(2) for run in runs]
     assert len(set(rates)) == 3
     assert facts.seeds == 3
-    assert facts.policies[0].throughput == Spread(pytest.approx(sum(rates) / 3), min(rates), max(rates))
+    throughput = facts.policies[0].throughput
+    assert throughput == Spread.over(rates)
+    assert throughput.low is not None
+    assert throughput.high is not None
+    assert throughput.low < min(rates) < max(rates) < throughput.high
     assert facts.policies[0].idle == pytest.approx(sum(run.idle_share(2) for run in runs) / 3)
     # What waiting costs is the mean of all seeds too: wait-all gives nothing back.
     assert facts.policies[1].idle == facts.idle_before

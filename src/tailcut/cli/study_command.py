@@ -56,7 +56,8 @@ def study_command(
         bar = progress.add_task("looking everything up", total=None)
         try:
             runs = grid.carry_out(
-                lambda what, done, total: progress.update(bar, description=what, completed=done, total=total)
+                lambda what, done, total: progress.update(bar, description=what, completed=done, total=total),
+                lambda sentence: progress.console.print(f"Note: {sentence}", markup=False, highlight=False),
             )
         except KeyboardInterrupt:
             progress.stop()

@@ -34,6 +34,8 @@ def write_bdsgd(path: str | os.PathLike[str], model: BdsgdModel, about: Mapping[
         "workers": model.workers,
         "units": np.array([model.scale, model.floor, model.ceiling]),
     }
+    if sizes.parts > 1:
+        given["parts"] = np.array([sizes.parts], dtype=np.int64)
     write_model(path, KIND, given | named(sizes, model.weights), about)
 
 
@@ -45,11 +47,14 @@ def read_bdsgd(path: str | os.PathLike[str]) -> BdsgdModel:
     """
     file = read_model(path, KIND)
     numbers = [int(size) for size in file.array("sizes", (4,), np.int64)]
+    # Files of the published model, whose law has one part, do not tell it.
+    told = ["parts"] if "parts" in file.arrays else []
+    numbers += [int(file.array(name, (1,), np.int64)[0]) for name in told]
     if not all(1 <= number <= LARGEST for number in numbers):
         file.refuse(f"gives impossible sizes {numbers}")
     sizes = Sizes(*numbers)
     wanted = shapes(sizes)
-    file.only(["sizes", "workers", "units", *wanted])
+    file.only(["sizes", "workers", "units", *told, *wanted])
     workers = file.array("workers", (sizes.n,), np.int64)
     if not (np.diff(workers) > 0).all():
         file.refuse("names a worker twice or out of order")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -14,6 +15,11 @@ from tailcut.forecast.base import Forecaster
 from tailcut.forecast.bdsgd.forecaster import Bdsgd, BdsgdBelief
 from tailcut.forecast.bdsgd.model import BdsgdModel
 from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes
+
+BEFOREHAND = 400
+"""Rounds of a separate draw on which the published model is trained for comparisons and studies."""
+EPOCHS, PATIENCE = 80, 20
+"""Most epochs of the training, and epochs without a better held-out loss after which it ends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,22 +52,48 @@ class FitOnce(Forecaster[FitOnceBelief]):
         patience: epochs without a better held-out loss after which training ends.
         samples: joint draws per forecast.
         seed: of training and draws.
+        beforehand: rounds that it should be trained on where a separate draw of the cluster can be had.
     """
 
     train: int = 100
     settings: BdsgdSettings = field(default_factory=BdsgdSettings)
-    epochs: int = 80
-    patience: int = 20
+    epochs: int = EPOCHS
+    patience: int = PATIENCE
     samples: int = 128
     seed: int = 0
+    beforehand: int = BEFOREHAND
 
     def __post_init__(self) -> None:
-        least = self.settings.least_rounds
-        if self.train < least:
-            raise ParameterError(
-                f"train must be at least {least} rounds for windows of {self.settings.window}, but got {self.train}. "
-                "Try train=100, or a shorter window."
-            )
+        refuse_few_rounds(self.train, self.settings)
+
+    @property
+    def is_trained(self) -> bool:
+        """Never; once trained beforehand it is another forecaster."""
+        return False
+
+    @property
+    def rounds_beforehand(self) -> int:
+        """Rounds of a separate draw that it should be trained on."""
+        return self.beforehand
+
+    @property
+    def rounds_in_run(self) -> int:
+        """Rounds that it collects."""
+        return self.train
+
+    @property
+    def least_rounds(self) -> int:
+        """Fewest rounds that training works with."""
+        return self.settings.least_rounds
+
+    def trained(self, rounds: Sequence[RunTimes]) -> Bdsgd:
+        """Return the published forecaster with a model trained on these rounds."""
+        model, _ = fitted(rounds, self.settings, self.seed, self.epochs, self.patience)
+        return Bdsgd(model, self.samples, self.seed)
+
+    def collecting(self, rounds: int) -> FitOnce:
+        """Return the same with another number of rounds to collect."""
+        return replace(self, train=rounds)
 
     def start(self) -> FitOnceBelief:
         """Nothing seen."""
@@ -80,12 +112,9 @@ class FitOnce(Forecaster[FitOnceBelief]):
         rounds = (*belief.rounds, seen)
         if len(rounds) < self.train:
             return replace(belief, rounds=rounds)
-        workers, rows = filled(rounds)
-        training = BdsgdTraining(rows, self.settings, self.seed, workers)
-        if fit(training, epochs=self.epochs, patience=self.patience).interrupted:
-            raise KeyboardInterrupt
+        model, rows = fitted(rounds, self.settings, self.seed, self.epochs, self.patience)
         window = tuple(rows[-self.settings.window :])
-        return FitOnceBelief((), training.model(), BdsgdBelief(window, len(rows)))
+        return FitOnceBelief((), model, BdsgdBelief(window, len(rows)))
 
     def forecast(self, belief: FitOnceBelief, roster: Roster) -> Forecast | None:
         """As the trained model says."""
@@ -97,7 +126,32 @@ class FitOnce(Forecaster[FitOnceBelief]):
         return Bdsgd(model, self.samples, self.seed)
 
 
-def filled(rounds: tuple[RunTimes, ...]) -> tuple[IntArray, FloatArray]:
+def refuse_few_rounds(train: int, settings: BdsgdSettings) -> None:
+    """Raise a `ParameterError` where training would have too few rounds."""
+    least = settings.least_rounds
+    if train < least:
+        raise ParameterError(
+            f"train must be at least {least} rounds for windows of {settings.window}, but got {train}. "
+            "Try train=100, or a shorter window."
+        )
+
+
+def fitted(
+    rounds: Sequence[RunTimes], settings: BdsgdSettings, seed: int, epochs: int, patience: int
+) -> tuple[BdsgdModel, FloatArray]:
+    """Train a model; return it with the `(rounds, workers)` seconds that it was trained on.
+
+    Raises:
+        KeyboardInterrupt: it came while training.
+    """
+    workers, rows = filled(rounds)
+    training = BdsgdTraining(rows, settings, seed, workers)
+    if fit(training, epochs=epochs, patience=patience).interrupted:
+        raise KeyboardInterrupt
+    return training.model(), rows
+
+
+def filled(rounds: Sequence[RunTimes]) -> tuple[IntArray, FloatArray]:
     """Every worker that was ever observed, and `(rounds, workers)` seconds with its own mean in the gaps."""
     workers = np.unique(np.concatenate([seen.workers[seen.observed] for seen in rounds]))
     rows = np.full((len(rounds), len(workers)), np.nan)

@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from tailcut.types import Forecast, Roster, RunTimes, Weights
 
 S = TypeVar("S")
+
+
+@runtime_checkable
+class Trainable(Protocol):
+    """What a forecaster has beside its usual methods if it can be trained on whole rounds before a run."""
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether it has a model already."""
+
+    @property
+    def rounds_beforehand(self) -> int:
+        """Rounds of a separate draw that it should be trained on."""
+
+    @property
+    def rounds_in_run(self) -> int:
+        """First rounds of a run that it collects and trains itself on where it was not trained beforehand."""
+
+    @property
+    def least_rounds(self) -> int:
+        """Fewest rounds that training works with."""
+
+    def trained(self, rounds: Sequence[RunTimes]) -> Forecaster[Any]:
+        """Return the forecaster trained on these rounds, in which every worker was observed."""
+
+    def collecting(self, rounds: int) -> Forecaster[Any]:
+        """Return the forecaster that trains itself on so many first rounds of a run."""
 
 
 class Forecaster(ABC, Generic[S]):

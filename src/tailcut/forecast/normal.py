@@ -26,6 +26,10 @@ class Normal(Forecaster[tuple[RunTimes, ...]]):
 
     Censored times enter through the censored normal likelihood (its EM algorithm); they are neither dropped nor
     drawn. Run times are positive and a normal law is not: this is the published baseline, not our choice.
+
+    Where the spread is large the formula promises first arrivals at or below 0 s, and a cutoff per such a second has
+    no maximum. The paper does not say what it did then. Here no arrival is expected sooner than the fastest run time
+    of the window, and the law has no mass below it.
     """
 
     window: int = 20
@@ -43,18 +47,20 @@ class Normal(Forecaster[tuple[RunTimes, ...]]):
         return (*belief, seen)[-self.window :]
 
     def forecast(self, belief: tuple[RunTimes, ...], roster: Roster) -> Forecast | None:
-        """The fitted normal for everybody, with E[x_(c)] = μ + σ·Φ⁻¹((c − π/8)/(n − π/4 + 1))."""
+        """The fitted normal for everybody, with E[x_(c)] = max(μ + σ·Φ⁻¹((c − π/8)/(n − π/4 + 1)), fastest seen)."""
         if sum(int(seen.observed.sum()) for seen in belief) < 2:
             return None
         seconds = np.concatenate([seen.seconds for seen in belief])
         observed = np.concatenate([seen.observed for seen in belief])
         mean, sd = censored_normal(seconds, observed)
-        low = max(mean - 4 * sd, mean / 64)
-        times = np.linspace(low, mean + 5 * sd, GRID)
+        fastest = float(seconds[observed].min())
+        low = max(mean - 4 * sd, fastest)
+        # Survival falls linearly from 1 at time 0, so a grid time just below the fastest one keeps it at 1 until then.
+        times = np.concatenate([[low * (1 - 2.0**-10)], np.linspace(low, mean + 5 * sd, GRID - 1)])
         law = NormalDist(mean, sd)
-        curve = np.array([1.0 - law.cdf(t) for t in times])
+        curve = np.array([1.0, *(1.0 - law.cdf(t) for t in times[1:])])
         out = Forecast.independent(roster.workers, times, curve)
-        means = np.maximum(mean + sd * elfving(len(roster)), low)
+        means = np.maximum(mean + sd * elfving(len(roster)), fastest)
         return carry_over(replace(out, order_means=means), roster.busy)
 
 

@@ -85,6 +85,13 @@ COLUMNS = (
         "worst–\nbest",
         "The same share in the worst and in the best of the seeds.",
         lambda source, facts: span(facts.of_clairvoyant.least, facts.of_clairvoyant.most),
+        6,
+        lambda source: source.seeds > 1,
+    ),
+    Column(
+        "95 %\ninterval",
+        "Where the mean of that share over many seeds lies, by Student's t: 95 % of such intervals hold it.",
+        lambda source, facts: span(facts.of_clairvoyant.low, facts.of_clairvoyant.high),
         4,
         lambda source: source.seeds > 1,
     ),

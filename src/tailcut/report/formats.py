@@ -22,9 +22,11 @@ def share(value: float | None) -> str:
     return f"{value:.3f}" if value is not None and math.isfinite(value) else UNKNOWN
 
 
-def span(least: float, most: float) -> str:
+def span(least: float | None, most: float | None) -> str:
     """Smallest and largest share, as short as can be: `.961–.982`."""
-    return f"{_bare(least)}–{_bare(most)}" if known(least) and known(most) else UNKNOWN
+    if least is None or most is None or not (known(least) and known(most)):
+        return UNKNOWN
+    return f"{_bare(least)}–{_bare(most)}"
 
 
 def percent(value: float | None) -> str:

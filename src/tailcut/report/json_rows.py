@@ -73,6 +73,8 @@ def _spread(key: str, spread: Spread | None) -> dict[str, float | None]:
         key: _number(spread.mean if spread else None),
         f"{key}_worst": _number(spread.least if spread else None),
         f"{key}_best": _number(spread.most if spread else None),
+        f"{key}_low": _number(spread.low if spread else None),
+        f"{key}_high": _number(spread.high if spread else None),
     }
 
 

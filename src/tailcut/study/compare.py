@@ -10,6 +10,7 @@ import numpy as np
 
 from tailcut.errors import ParameterError
 from tailcut.forecast import NoForecast
+from tailcut.study.beforehand import prepared
 from tailcut.study.contest import Entrant
 from tailcut.study.facts import Kind, PolicyFacts, SourceFacts, Spread
 from tailcut.study.notes import notes_on
@@ -111,9 +112,9 @@ def compare(
         Interrupted: Ctrl-C came once some policies were finished; it carries the facts about them.
     """
     try:
-        match, first = _match(source, entrants, setting)
+        match, first, notes = _match(source, entrants, setting)
         seeds = range(source.seeds(setting.seeds))
-        rows = _Rows(match, first, len(seeds))
+        rows = _Rows(match, first, len(seeds), notes)
         done: dict[str, dict[int, OneRun]] = {name: {} for name in (REFERENCE, *rows.names)}
         try:
             for (seed, name), run in each_done(_jobs(match, len(seeds)), processes, match):
@@ -179,13 +180,18 @@ def processes_for(sources: Sequence[Source], entrants: int, sampling: Sampling, 
     return cores() if seconds > WORTH_PROCESSES else 1
 
 
-def _match(source: Source, entrants: Sequence[Entrant], setting: Setting) -> tuple[Match, Draw]:
-    drawn_first = drawn(source, 0, setting.rounds)
-    skip = setting.warmup_of(drawn_first.times.rounds)
+def _match(
+    source: Source, entrants: Sequence[Entrant], setting: Setting
+) -> tuple[Match, Draw, tuple[str, ...]]:
+    """Return what is compared, the first sample, and what was done with entrants that need training."""
+    rounds = drawn(source, 0, setting.rounds).times.rounds
+    skip = setting.warmup_of(rounds)
     match = Match(source, tuple(entrants), setting.rounds, setting.late_finish, setting.overhead, skip)
     first = match.draw(0)
     refuse_unplayable(first.table, first.overhead)
-    return match, first
+    ready = prepared(source, entrants, rounds)
+    match = replace(match, entrants=ready.entrants, skip=max(skip, ready.skip))
+    return match, first, ready.notes
 
 
 def _jobs(match: Match, seeds: int) -> list[Job[tuple[int, str], OneRun]]:
@@ -203,8 +209,8 @@ def _jobs(match: Match, seeds: int) -> list[Job[tuple[int, str], OneRun]]:
 class _Rows:
     """The finished runs of a comparison, turned into facts."""
 
-    def __init__(self, match: Match, first: Draw, seeds: int) -> None:
-        self._match, self._first, self._seeds = match, first, seeds
+    def __init__(self, match: Match, first: Draw, seeds: int, notes: tuple[str, ...] = ()) -> None:
+        self._match, self._first, self._seeds, self._notes = match, first, seeds, notes
         self._kinds = {entrant.name: _kind(entrant) for entrant in match.entrants}
         self.names = (*self._kinds, *bounds_of(match.source))
         self._told: set[str] = set()
@@ -238,7 +244,7 @@ class _Rows:
             overhead=draw.overhead,
             idle_before=_mean([run.idle for run in _in_order(done[REFERENCE])]),
             policies=tuple(self._policy(name, done) for name in complete),
-            notes=(),
+            notes=self._notes,
             seconds=draw.table.seconds,
             cutoffs={name: run.counts for name, run in complete.items()},
             closes={name: run.elapsed for name, run in complete.items()},

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import numpy as np
+
+from tailcut.study.statistics import t_interval
 from tailcut.types import FloatArray, IntArray, Weights
 
 Kind: TypeAlias = Literal["policy", "other", "bound"]
@@ -12,16 +16,27 @@ Kind: TypeAlias = Literal["policy", "other", "bound"]
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """One figure over several seeds."""
+    """One figure over several seeds.
+
+    Attributes:
+        mean, least, most: of the seeds.
+        low, high: 95 % interval of the mean, by Student's t; None with one seed, and where a figure is unknown.
+    """
 
     mean: float
     least: float
     most: float
+    low: float | None = None
+    high: float | None = None
 
     @staticmethod
     def over(values: list[float]) -> Spread:
-        """Mean, smallest and largest of `values`."""
-        return Spread(sum(values) / len(values), min(values), max(values))
+        """Mean, smallest and largest of `values`, and where the mean of many such values lies."""
+        mean, least, most = sum(values) / len(values), min(values), max(values)
+        if len(values) < 2 or not all(map(math.isfinite, values)):
+            return Spread(mean, least, most)
+        interval = t_interval(np.array(values))
+        return Spread(mean, least, most, interval.low, interval.high)
 
 
 @dataclass(frozen=True, slots=True)

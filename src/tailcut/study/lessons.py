@@ -48,6 +48,11 @@ def closed_rounds(table: Table, closing: Policy, overhead: Seconds = 0.0) -> lis
     return recorder.lessons()
 
 
+def every_row(table: Table) -> list[RunTimes]:
+    """All run times of every round of a table."""
+    return [_whole_row(table, row) for row in range(table.rounds)]
+
+
 def whole_rounds(table: Table, closed: Sequence[Lesson]) -> list[Lesson]:
     """The same rounds with the same closes, but all run times of the table are shown."""
     return [Lesson(lesson.close, _whole_row(table, row)) for row, lesson in enumerate(closed)]

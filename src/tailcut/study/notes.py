@@ -15,8 +15,9 @@ SHORT = 100
 
 
 def notes_on(facts: SourceFacts, table: Table, rushed: float) -> SourceFacts:
-    """The facts with the sentences they call for."""
+    """The facts with the sentences they call for, after those that they have already."""
     notes = [
+        *facts.notes,
         *_about_table(facts, table),
         *_about_bounds(facts, rushed),
         *_about_others(facts),

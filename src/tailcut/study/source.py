@@ -20,6 +20,8 @@ from tailcut.types import FloatArray, Forecast, Seconds
 
 PATH_STEPS = 16
 """Steps of a path by the clock for each round; later the state stays as it is. A step is about one usual round."""
+SEPARATE_SEED = 2000
+"""Seed of the draw that models are trained on. Comparisons and studies use 0, 1, …, and tuning 1000, 1001, …"""
 MAX_PATH_CELLS = 20_000_000
 """Most cells, steps by workers, of a path: a cell takes 16 bytes, and every process has a path of its own."""
 
@@ -71,6 +73,11 @@ class Source(ABC):
     @abstractmethod
     def draw(self, seed: int, rounds: int | None) -> Draw:
         """Draw the sample of a seed, of its own length or of `rounds` rounds, as a table."""
+
+    def separate(self, rounds: int) -> Table | None:
+        """Return rounds that no comparison measures, to train a model on; None where there are none."""
+        del rounds
+        return None
 
     def size(self, rounds: int | None) -> tuple[int, int]:
         """Return the rounds and workers of a sample, without drawing it where that takes time."""
@@ -163,6 +170,11 @@ class Sampled(Source):
     def seeds(self, wanted: int) -> int:
         """As many as wanted."""
         return wanted
+
+    def separate(self, rounds: int) -> Table:
+        """Draw rounds with a seed that no comparison uses."""
+        draw = self.draw_by_clock if self.by_clock else self.draw
+        return draw(SEPARATE_SEED, rounds).table
 
     def size(self, rounds: int | None) -> tuple[int, int]:
         """Return the rounds asked for, or the usual number, and the workers."""

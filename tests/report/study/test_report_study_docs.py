@@ -9,9 +9,8 @@ from tests.study.grid.study_journals import write_study
 
 from tailcut.report.study import study_json
 from tailcut.report.study.columns import COLUMNS
-from tailcut.study.grid.bootstrap import DRAWS
 from tailcut.study.grid.collect import collect
-from tailcut.study.grid.statics import MARGIN
+from tailcut.study.grid.statics import ERROR, MARGIN
 from tailcut.study.grid.summary import study_facts
 
 PAGE = Path(__file__).parents[3] / "docs" / "study.md"
@@ -39,5 +38,5 @@ def test_every_explained_column_and_key_is_there(tmp_path: Path) -> None:
 
 
 def test_figures_on_the_page_are_those_of_the_code() -> None:
-    assert f"{DRAWS:,} draws" in section()
-    assert f"lies above {MARGIN}" in section()
+    assert f"at most {100 * ERROR:g} %" in section()
+    assert f"is above {MARGIN}" in section()

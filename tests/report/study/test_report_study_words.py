@@ -20,10 +20,10 @@ from tailcut.report.study.formats import duration, goal, policy, size, span, tim
 from tailcut.report.study.plots.curves import between_plot, figure_plot
 from tailcut.report.study.ranking import ranked, winner
 from tailcut.report.study.words import comparison, headline, setting
-from tailcut.study.grid.bootstrap import Interval
 from tailcut.study.grid.collect import collect
 from tailcut.study.grid.facts import CaseFacts, StudyFacts
 from tailcut.study.grid.summary import study_facts
+from tailcut.study.statistics import Interval
 
 
 def facts(folder: Path) -> StudyFacts:
@@ -187,8 +187,6 @@ def test_json_holds_all_facts_of_every_arm(tmp_path: Path) -> None:
         "seeds": [0, 1, 2],
         "reached": 3,
         "seconds": 48.0,
-        "seconds_low": 40.0,
-        "seconds_high": 56.0,
         "seconds_by_seed": [40.0, 48.0, 56.0],
         "ended_by_seed": [40.0, 48.0, 56.0],
         "reference": "best static",
@@ -202,6 +200,9 @@ def test_json_holds_all_facts_of_every_arm(tmp_path: Path) -> None:
         "gradients_dropped": 40.0,
     }
     assert {key: bayes[key] for key in wanted} == wanted
+    # Of 40, 48 and 56 s: 4.303 standard errors of 8 / √3 s around 48 s.
+    assert (bayes["seconds_low"], bayes["seconds_high"]) == pytest.approx((28.13, 67.87), abs=0.01)
+    assert (bayes["test"], bayes["p_sooner"], bayes["p_worse"]) == ("t", 0.0, 1.0)
     assert bayes["ratio"] == pytest.approx(0.8)
     assert rows[1]["verdict"] is None
     assert rows[1].keys() == bayes.keys()

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tests.study.grid.study_journals import HEAD, INF, points, trained, write, write_arm, write_study
 
-from tailcut.study.grid.bootstrap import Interval
 from tailcut.study.grid.collect import collect
 from tailcut.study.grid.facts import ArmFacts, StudyFacts
-from tailcut.study.grid.statics import Against, held_against, reference_of
+from tailcut.study.grid.statics import Against, Reach, held_against, judged, reference_of
 from tailcut.study.grid.summary import study_facts
+from tailcut.study.statistics import Interval
 
 
 def facts(folder: Path) -> StudyFacts:
@@ -31,8 +31,11 @@ def test_times_over_seeds(tmp_path: Path) -> None:
     write_arm(tmp_path, "bayes", [40.0, 50.0, 60.0])
     time = arms(tmp_path)["bayes"].time
     assert (time.mean, time.best, time.worst, time.at_least) == (50.0, 40.0, 60.0, 50.0)
-    # Of three seeds the interval is the range.
-    assert time.interval == Interval(40.0, 60.0)
+    # 4.303 standard errors of three values.
+    assert (time.interval.low, time.interval.high) == (
+        pytest.approx(25.16, abs=0.01),
+        pytest.approx(74.84, abs=0.01),
+    )
 
 
 def test_figures_of_a_run(tmp_path: Path) -> None:
@@ -54,7 +57,8 @@ def test_a_run_that_did_not_get_there_makes_the_mean_infinite_and_a_lower_bound(
     assert (found.reached, found.runs) == (2, 3)
     assert (found.time.mean, found.time.best, found.time.worst) == (INF, 40.0, INF)
     assert found.time.at_least == pytest.approx((40.0 + 60.0 + 100.0) / 3)
-    assert found.time.interval == Interval(40.0, INF)
+    # As if the last one had got there when it ended, after 100 s; no time is below 0.
+    assert found.time.interval == Interval(0.0, INF)
     assert math.isnan(found.updates)
 
 
@@ -63,6 +67,7 @@ def test_of_a_run_that_diverged_there_is_no_lower_bound(tmp_path: Path) -> None:
     write(tmp_path, replace(HEAD, seed=1), [], trained(3.0, [], ending="diverged"))
     (case,) = facts(tmp_path).cases
     assert case.arms[0].time.at_least == INF
+    assert case.arms[0].time.interval == Interval(INF, INF)
     assert case.arms[0].diverged == 1
     assert "Runs whose loss was no number any more: `bayes` 1 of 2." in case.notes
 
@@ -118,37 +123,38 @@ def test_which_static_arm_belongs_to_which(arm: str, rule: str, arms: list[str],
 
 
 def test_ratios_are_paired_by_seed_and_count_what_was_not_reached() -> None:
-    mine = {0: 10.0, 1: INF, 2: 20.0, 3: INF, 7: 1.0}
-    other = {0: 20.0, 1: 10.0, 2: INF, 3: INF, 9: 1.0}
-    found = held_against("static", mine, other, np.random.default_rng(0))
+    mine = {seed: Reach(s, 40.0) for seed, s in {0: 10.0, 1: INF, 2: 20.0, 3: INF, 7: 1.0}.items()}
+    other = {seed: Reach(s, 40.0) for seed, s in {0: 20.0, 1: 10.0, 2: INF, 3: INF, 9: 1.0}.items()}
+    found = held_against("static", mine, other)
     assert found.seeds == (0, 1, 2)
     assert found.ratios == (0.5, INF, 0.0)
     assert found.undecided == 1
     assert found.mean == INF
+    assert found.least == pytest.approx((math.log(0.5), math.log(4.0), -INF))
+    assert found.most == pytest.approx((math.log(0.5), INF, math.log(0.5)))
 
 
 def test_with_no_seed_in_common_nothing_is_shown() -> None:
-    found = held_against("static", {0: 1.0}, {1: 1.0}, np.random.default_rng(0))
+    (found,) = judged([held_against("static", {0: Reach(1.0, 1.0)}, {1: Reach(1.0, 1.0)})])
     assert math.isnan(found.mean)
     assert found.verdict == "not shown"
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "verdict"),
+    ("sooner", "not_worse", "worse", "verdict"),
     [
-        (0.8, 0.99, "sooner"),
-        (0.8, 1.0, "not worse"),
-        (1.0, 1.03, "not worse"),
-        (0.98, 1.04, "not shown"),
-        (1.03, 1.2, "not shown"),
-        (1.031, 1.2, "worse"),
-        (0.9, INF, "not shown"),
-        (INF, INF, "worse"),
-        (math.nan, math.nan, "not shown"),
+        (0.025, 0.001, 1.0, "sooner"),
+        (0.026, 0.025, 1.0, "not worse"),
+        (0.026, 0.026, 0.9, "not shown"),
+        (1.0, 1.0, 0.026, "not shown"),
+        (1.0, 1.0, 0.025, "worse"),
     ],
 )
-def test_verdicts(low: float, high: float, verdict: str) -> None:
-    assert Against("static", (), (), 0, 1.0, Interval(low, high)).verdict == verdict
+def test_verdicts(sooner: float, not_worse: float, worse: float, verdict: str) -> None:
+    found = Against(
+        "static", (), (), 0, 1.0, Interval(0.9, 1.1), sooner=sooner, not_worse=not_worse, worse=worse
+    )
+    assert found.verdict == verdict
 
 
 def test_one_seed_shows_nothing_and_says_so(tmp_path: Path) -> None:
@@ -162,11 +168,17 @@ def test_one_seed_shows_nothing_and_says_so(tmp_path: Path) -> None:
 
 def test_few_seeds_are_noted(tmp_path: Path) -> None:
     write_arm(tmp_path, "bayes", [10.0, 11.0, 12.0, 13.0])
-    assert facts(tmp_path).cases[0].notes == (
-        "Few seeds: the intervals are hardly more than their range, and hold less than 95 %.",
-    )
-    write_arm(tmp_path, "bayes", [10.0, 11.0, 12.0, 13.0, 14.0])
+    assert facts(tmp_path).cases[0].notes == ("Few seeds: take 10 or more where a verdict matters.",)
+    write_arm(tmp_path, "bayes", [10.0 + seed for seed in range(10)])
     assert facts(tmp_path).cases[0].notes == ()
+
+
+def test_verdicts_by_t_are_noted(tmp_path: Path) -> None:
+    (case,) = facts(write_study(tmp_path, seeds=5)).cases
+    assert any("by t tests" in note for note in case.notes)
+    (case,) = facts(write_study(tmp_path / "more", seeds=10)).cases
+    assert {each.against.test for each in case.arms if each.against} == {"permutation"}
+    assert case.notes == ()
 
 
 def test_an_arm_more_changes_no_other_interval(tmp_path: Path) -> None:
@@ -193,6 +205,17 @@ def test_runs_of_different_tunings_are_noted(tmp_path: Path) -> None:
     write(tmp_path, replace(HEAD, seed=1, rate=0.3), seen, trained(12.0, seen))
     (case,) = facts(tmp_path).cases
     assert any("`bayes` differ in policy or learning rate" in note for note in case.notes)
+
+
+def test_a_rate_at_the_edge_of_its_grid_is_noted(tmp_path: Path) -> None:
+    folder = write_study(tmp_path, seeds=2)
+    path = folder / "study.toml"
+    path.write_text("rates = [0.05, 0.1]\n" + path.read_text())
+    (case,) = facts(folder).cases
+    assert any("`bayes` 0.1 (highest)" in note for note in case.notes)
+    path.write_text(path.read_text().replace("[0.05, 0.1]", "[0.05, 0.1, 0.2]"))
+    (case,) = facts(folder).cases
+    assert not any("tuning chose" in note for note in case.notes)
 
 
 def test_runs_with_another_target_are_told_apart(tmp_path: Path) -> None:

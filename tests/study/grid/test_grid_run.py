@@ -14,6 +14,7 @@ from tailcut import names
 from tailcut.engines.simulated.meter import Point
 from tailcut.errors import InputError
 from tailcut.study.grid import grid as grid_module
+from tailcut.study.grid.budget import timed
 from tailcut.study.grid.config import Arm, Study
 from tailcut.study.grid.folder import Folder, Try, slug
 from tailcut.study.grid.grid import Grid
@@ -74,8 +75,7 @@ def test_there_is_a_whole_journal_for_every_arm_and_seed(done: Path) -> None:
 
 def test_every_arm_sees_the_same_first_weights_and_the_same_run_times(done: Path) -> None:
     first = {arm: read_journal(done / f"runs/logistic/demo8/{arm}/0.jsonl") for arm in ("wait-all", "static")}
-    table = names.source("demo8").draw(0, 25).table
-    rows = np.sort(table.seconds, axis=1)
+    rows = np.sort(timed(names.source("demo8"), 0, 25).draw.table.seconds, axis=1)
     assert first["wait-all"].points[0].seconds == pytest.approx(rows[0, -1])
     waited = int(first["static"].head.policy[-1])
     assert first["static"].points[0].seconds == pytest.approx(rows[0, waited - 1])
@@ -231,6 +231,26 @@ def test_the_best_is_who_gets_there_most_often_then_soonest_then_closest() -> No
     assert best(far_and_near, "least") == Choice("y", 0.1)
     assert best(far_and_near, "most") == Choice("x", 0.1)
     assert best(tries("x", never, last=math.nan) + tries("y", never, last=0.0), "least") == Choice("y", 0.1)
+
+
+def test_a_chosen_rate_at_the_edge_of_its_grid_is_warned_of(tmp_path: Path) -> None:
+    study = replace(
+        STUDY,
+        arms=(
+            Arm("low", ("wait-all",), rates=(0.5, 40.0)),
+            Arm("high", ("wait-all",), rates=(1e-6, 0.5)),
+            Arm("within", ("wait-all",), rates=(1e-6, 0.5, 40.0)),
+            Arm("alone", ("wait-all",), rates=(1e-6,)),
+        ),
+        seeds=1,
+    )
+    said: list[str] = []
+    Grid(study, MAKERS, Folder(tmp_path), 1).carry_out(lambda *_: None, said.append)
+    (sentence,) = said
+    assert sentence.startswith(
+        "logistic on demo8: The learning rate that tuning chose is the lowest or highest"
+    )
+    assert "`low` 0.5 (lowest), `high` 0.5 (highest)." in sentence
 
 
 def test_different_names_have_different_paths() -> None:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import final
 
 import numpy as np
 import torch
-from scipy.special import log_ndtr, ndtr, ndtri_exp
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri_exp
 
 from tailcut.errors import ParameterError
 from tailcut.forecast.base import Forecaster
 from tailcut.forecast.bdsgd.model import BdsgdModel
 from tailcut.forecast.bdsgd.networks import named, network
-from tailcut.forecast.bdsgd.state_space import StateSpace, one_thread
+from tailcut.forecast.bdsgd.state_space import StateSpace, one_part, one_thread
 from tailcut.forecast.carry import carry_over
 from tailcut.order import time_grid
-from tailcut.types import FloatArray, Forecast, Roster, RunTimes
+from tailcut.types import BoolArray, FloatArray, Forecast, Roster, RunTimes
 
 SCENARIOS = 16
 GRID = 64
@@ -41,7 +42,8 @@ class BdsgdBelief:
 class Components:
     """The posterior predictive as an equal mixture of normals: `(samples, n)` means and deviations, seconds.
 
-    Workers are independent within a component, dependent through it.
+    Workers are independent within a component, dependent through it. Where the emission is a mixture itself, each
+    worker's part of it is drawn with the component.
     """
 
     mean: FloatArray
@@ -50,6 +52,21 @@ class Components:
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """One joint draw per component, `(samples, n)` seconds."""
         out: FloatArray = self.mean + self.sd * rng.standard_normal(self.mean.shape)
+        return out
+
+    def log_score(self, seconds: FloatArray, observed: BoolArray) -> FloatArray:
+        """Log density of each worker's own marginal at its run time, log P(longer) where it was cut.
+
+        Args:
+            seconds: `(n,)`.
+            observed: `(n,)` whether the run time was seen; otherwise it exceeds `seconds`.
+
+        Returns:
+            `(n,)`; densities per second.
+        """
+        z = (seconds - self.mean) / self.sd
+        density = -0.5 * z**2 - np.log(self.sd) - 0.5 * math.log(2 * math.pi)
+        out: FloatArray = logsumexp(np.where(observed, density, log_ndtr(-z)), axis=0) - math.log(len(z))
         return out
 
     def draw_above(self, bounds: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -122,6 +139,25 @@ class Bdsgd(Forecaster[BdsgdBelief]):
             seconds[cut] = few.draw_above(least[None, cut], rng)[0]
         return BdsgdBelief((*belief.rounds, seconds)[-model.sizes.window :], belief.counter + 1)
 
+    def log_score(self, belief: BdsgdBelief, seen: RunTimes) -> float | None:
+        """How well the round was foretold: mean log density over its workers, for run times in the model's unit.
+
+        Run times beyond what training has seen are read as its ceiling, as the model reads them.
+
+        Returns:
+            None before there is a whole window, and where no worker of the round is known.
+        """
+        components = self._components(belief)
+        known, place = self._places(seen.workers)
+        if components is None or not known.any():
+            return None
+        mine = Components(components.mean[:, place[known]], components.sd[:, place[known]])
+        read = np.minimum(seen.seconds[known], self.model.ceiling * self.model.scale)
+        observed = seen.observed[known]
+        # A density per second becomes one per unit; a probability of a cut worker has no unit.
+        scores = mine.log_score(read, observed) + math.log(self.model.scale) * observed
+        return float(scores.mean())
+
     def forecast(self, belief: BdsgdBelief, roster: Roster) -> Forecast | None:
         """Order statistics from sorted draws, and a scenario of normal curves for each of some draws of the state."""
         components = self._components(belief)
@@ -149,7 +185,7 @@ class Bdsgd(Forecaster[BdsgdBelief]):
         generator = torch.Generator().manual_seed(int(self._rng(belief, 0).integers(2**63)))
         with one_thread(), torch.no_grad():
             states = module.next_states(torch.tensor(rows, dtype=torch.float32), self.samples, generator)
-            law = module.emission(states)
+            law = one_part(module.emission(states), generator)
         mean, sd = (part.numpy().astype(np.float64) * model.scale for part in (law.mean, law.stddev))
         return Components(mean, sd)
 

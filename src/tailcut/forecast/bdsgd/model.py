@@ -22,12 +22,14 @@ class Sizes:
         latent: length of the state z.
         hidden: width of every hidden layer.
         window: rounds the inference network reads.
+        parts: normal laws in the mixture that a worker's run time follows given z; 1 as published.
     """
 
     n: int
     latent: int = 16
     hidden: int = 32
     window: int = 10
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

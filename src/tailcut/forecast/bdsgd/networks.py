@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.distributions import Normal
+from torch.distributions import Categorical, MixtureSameFamily, Normal
 from torch.nn.functional import elu, softplus
 
 from tailcut.forecast.bdsgd.model import Arrays, Sizes
@@ -21,6 +21,9 @@ from tailcut.types import FloatArray
 
 LEAST_SD = 1e-3
 """In units of the mean run time, or of a standardised state: a normal needs some spread."""
+FIRST_ODDS, FIRST_PLACES, FIRST_WIDTHS = (0.8, 0.15, 0.05), (-0.2, 0.3, 2.0), (0.4, 0.8, 2.0)
+"""Where the parts of a mixture begin: a narrow body, a wide one, a tail. Places and widths are in deviations of what
+the principal components leave of a worker's run times."""
 
 
 def _positive(raw: Tensor) -> Tensor:
@@ -76,6 +79,31 @@ class Emission(nn.Module):
         return normal(self.loadings(state) + self.mean(hidden), _positive(self.raw_sd(hidden)))
 
 
+class MixtureEmission(nn.Module):
+    """p(x_t | z_t) of our variant: for each worker a mixture of normal laws instead of one.
+
+    The term C z shifts all parts of a worker. Their own places W_k h, deviations s_k(h) and odds π_k(h) come from one
+    hidden layer, so that a rare long run time need not widen the body of the law.
+    """
+
+    def __init__(self, latent: int, hidden: int, n: int, parts: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(latent, hidden)
+        self.loadings = nn.Linear(latent, n, bias=False)
+        self.mean, self.raw_sd = nn.Linear(hidden, n * parts), nn.Linear(hidden, n * parts)
+        self.odds = nn.Linear(hidden, n * parts)
+        self.shape = (n, parts)
+
+    def forward(self, state: Tensor) -> MixtureSameFamily:
+        """The law over `(…, n)` given `(…, latent)`."""
+        hidden = torch.tanh(self.hidden(state))
+        mean, raw_sd, odds = (
+            part(hidden).unflatten(-1, self.shape) for part in (self.mean, self.raw_sd, self.odds)
+        )
+        parts = normal(self.loadings(state)[..., None] + mean, _positive(raw_sd))
+        return MixtureSameFamily(Categorical(logits=odds, validate_args=False), parts, validate_args=False)
+
+
 class BackwardInference(nn.Module):
     """q(z_t | z_{t-1}, h_t): a recurrent net reads x_T … x_t backwards into h_t, which is combined with z_{t-1}.
 
@@ -119,10 +147,16 @@ def empty_network(sizes: Sizes) -> StateSpace:
         return StateSpace(
             Beginning(sizes.latent),
             GatedTransition(sizes.latent, sizes.hidden),
-            Emission(sizes.latent, sizes.hidden, sizes.n),
+            _emission(sizes),
             BackwardInference(sizes.latent, sizes.hidden, sizes.n),
             sizes.latent,
         )
+
+
+def _emission(sizes: Sizes) -> Emission | MixtureEmission:
+    if sizes.parts == 1:
+        return Emission(sizes.latent, sizes.hidden, sizes.n)
+    return MixtureEmission(sizes.latent, sizes.hidden, sizes.n, sizes.parts)
 
 
 def network(sizes: Sizes, weights: Arrays) -> StateSpace:
@@ -175,10 +209,7 @@ def first_weights(sizes: Sizes, rows: FloatArray, rng: np.random.Generator) -> A
         "transition.raw_sd.bias": _raw(np.sqrt(1 - stays**2)),
         "transition.raw_sd.weight": weights["transition.raw_sd.weight"] * 0.1,
         "emission.loadings.weight": (loadings * spread).T,
-        "emission.mean.bias": centre,
-        "emission.mean.weight": weights["emission.mean.weight"] * spread[:, None] * 0.1,
-        "emission.raw_sd.bias": _raw(np.maximum(residual.std(axis=0), 10 * LEAST_SD)),
-        "emission.raw_sd.weight": weights["emission.raw_sd.weight"] * 0.1,
+        **_first_emission(sizes, weights, centre, spread, np.maximum(residual.std(axis=0), 10 * LEAST_SD)),
         "inference.direct.weight": reading.T,
         "inference.mean.weight": weights["inference.mean.weight"] * 0.1,
         "inference.raw_sd.bias": np.full(sizes.latent, _raw(0.2)),
@@ -187,6 +218,35 @@ def first_weights(sizes: Sizes, rows: FloatArray, rng: np.random.Generator) -> A
         "inference.spread": spread,
     }
     return weights | {name: np.asarray(array, dtype=np.float32) for name, array in given.items()}
+
+
+def _first_emission(
+    sizes: Sizes, weights: Arrays, centre: FloatArray, spread: FloatArray, deviation: FloatArray
+) -> Arrays:
+    """Each worker's own mean and the deviation that principal components leave; of a mixture the parts around them."""
+    per_worker = np.repeat(spread, sizes.parts)[:, None]
+    given: Arrays = {
+        "emission.mean.weight": weights["emission.mean.weight"] * per_worker * 0.1,
+        "emission.raw_sd.weight": weights["emission.raw_sd.weight"] * 0.1,
+    }
+    if sizes.parts == 1:
+        return given | {"emission.mean.bias": centre, "emission.raw_sd.bias": _raw(deviation)}
+    odds, places, widths = (
+        _spread_out(each, sizes.parts) for each in (FIRST_ODDS, FIRST_PLACES, FIRST_WIDTHS)
+    )
+    wide = np.maximum(deviation[:, None] * widths, 2 * LEAST_SD)
+    return given | {
+        "emission.mean.bias": (centre[:, None] + deviation[:, None] * places).ravel(),
+        "emission.raw_sd.bias": _raw(wide).ravel(),
+        "emission.odds.bias": np.tile(np.log(odds), (sizes.n, 1)).ravel(),
+        "emission.odds.weight": weights["emission.odds.weight"] * 0.1,
+    }
+
+
+def _spread_out(values: tuple[float, ...], parts: int) -> FloatArray:
+    """As many values as there are parts, between the given ones."""
+    out: FloatArray = np.interp(np.linspace(0, 1, parts), np.linspace(0, 1, len(values)), values)
+    return out
 
 
 def principal_components(rows: FloatArray, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:

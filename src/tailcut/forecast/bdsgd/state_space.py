@@ -16,7 +16,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.distributions import Normal, kl_divergence
+from torch.distributions import Distribution, MixtureSameFamily, Normal, kl_divergence
 
 
 def normal(mean: Tensor, sd: Tensor) -> Normal:
@@ -24,10 +24,29 @@ def normal(mean: Tensor, sd: Tensor) -> Normal:
     return Normal(mean, sd, validate_args=False)
 
 
-def log_density(law: Normal, values: Tensor) -> Tensor:
+def log_density(law: Distribution, values: Tensor) -> Tensor:
     """Of every coordinate by itself."""
-    out: Tensor = law.log_prob(values)  # type: ignore[no-untyped-call]
+    out: Tensor = law.log_prob(values)
     return out
+
+
+def one_part(law: Distribution, generator: torch.Generator) -> Normal:
+    """Return the normal law that a draw comes from: of a mixture one part for each coordinate, drawn by its odds.
+
+    Args:
+        law: a normal law, which is returned as it is, or a mixture of normal laws.
+        generator: the only source of randomness.
+    """
+    if isinstance(law, Normal):
+        return law
+    assert isinstance(law, MixtureSameFamily)
+    parts = law.component_distribution
+    assert isinstance(parts, Normal)
+    odds = law.mixture_distribution.probs
+    chosen = torch.multinomial(odds.reshape(-1, odds.shape[-1]), 1, generator=generator)
+    chosen = chosen.reshape(*odds.shape[:-1], 1)
+    mean, sd = (part.gather(-1, chosen)[..., 0] for part in (parts.mean, parts.stddev))
+    return normal(mean, sd)
 
 
 @contextmanager
@@ -49,9 +68,16 @@ class Start(Protocol):
 
 
 class Conditional(Protocol):
-    """p(z_t | z_{t-1}) or p(x_t | z_t)."""
+    """p(z_t | z_{t-1})."""
 
     def __call__(self, state: Tensor) -> Normal:
+        """Law given `(…, latent)`."""
+
+
+class Emits(Protocol):
+    """p(x_t | z_t): normal as published, or a mixture of normal laws for each worker."""
+
+    def __call__(self, state: Tensor) -> Distribution:
         """Law given `(…, latent)`."""
 
 
@@ -80,7 +106,7 @@ class StateSpace(nn.Module):
     """
 
     def __init__(
-        self, start: Start, transition: Conditional, emission: Conditional, inference: Inference, latent: int
+        self, start: Start, transition: Conditional, emission: Emits, inference: Inference, latent: int
     ) -> None:
         super().__init__()
         self.start, self.transition, self.emission, self.inference = start, transition, emission, inference
@@ -142,13 +168,13 @@ class StateSpace(nn.Module):
 
     def sample_next(self, window: Tensor, samples: int, generator: torch.Generator) -> Tensor:
         """Joint draws `(samples, n)` of x_{T+1} given `(T, n)` rows: z from q, z_{T+1}, then x_{T+1}."""
-        law = self.emission(self.next_states(window, samples, generator))
+        law = one_part(self.emission(self.next_states(window, samples, generator)), generator)
         return law.mean + law.stddev * _standard_normal(law.mean.shape, generator, law.mean)
 
     def log_prob_next(
         self, window: Tensor, following: Tensor, samples: int, generator: torch.Generator
     ) -> Tensor:
-        """Log p(x_{T+1} | x_1 … x_T) as the mean over draws of z_{T+1}: a mixture of `samples` normals.
+        """Log p(x_{T+1} | x_1 … x_T) as the mean over draws of z_{T+1}: a mixture of `samples` laws.
 
         Args:
             window: `(T, n)`.
@@ -162,6 +188,23 @@ class StateSpace(nn.Module):
         law = self.emission(self.next_states(window, samples, generator))
         each = log_density(law, following[..., None, :]).sum(dim=-1)
         return torch.logsumexp(each, dim=-1) - math.log(samples)
+
+    def foretold(self, rows: Tensor, noise: Tensor, shown: Tensor) -> Tensor:
+        """Log p(x_T | x_1 … x_{T-1}) by draws of z_T from the transition: how well the last round was foretold.
+
+        Args:
+            rows: `(batch, T, n)`.
+            noise: `(samples, batch, T, latent)` standard normal.
+            shown: `(batch, T, n)` what inference reads in place of `rows`; its last round is not read.
+
+        Returns:
+            `(batch,)`.
+        """
+        states, _ = self.infer(shown[:, :-1], noise[:, :, :-1])
+        law = self.transition(states[:, :, -1])
+        following = law.mean + law.stddev * noise[:, :, -1]
+        each = log_density(self.emission(following), rows[:, -1]).sum(dim=-1)
+        return torch.logsumexp(each, dim=0) - math.log(len(noise))
 
     def noise(self, samples: int, batch: int, steps: int, generator: torch.Generator) -> Tensor:
         """`(samples, batch, steps, latent)` standard normal."""

@@ -10,9 +10,9 @@ from tailcut.report.grid import title_of
 from tailcut.report.study.formats import policy, quantity, reached, size, span, time_to_target, value_of
 from tailcut.report.study.words import ratio
 from tailcut.report.words import printable
-from tailcut.study.grid.bootstrap import Interval
 from tailcut.study.grid.facts import ArmFacts, CaseFacts
 from tailcut.study.grid.statics import MARGIN
+from tailcut.study.statistics import Interval
 
 Cell = Callable[[CaseFacts, ArmFacts], str]
 
@@ -87,7 +87,8 @@ COLUMNS = (
     ),
     Column(
         "95 %\ninterval",
-        "Of that mean, by the percentile bootstrap over seeds; runs that did not get there count as infinite.",
+        "Of that mean, by Student's t over seeds. Where a run did not get there the upper end is infinite, and the "
+        "lower one is that of the least it can be.",
         lambda case, facts: span(facts.time.interval, " s"),
         3,
         headline=True,
@@ -111,7 +112,8 @@ COLUMNS = (
     Column(
         "over best\nstatic",
         "Time to target over that of the best static arm with the same learning-rate rule, where there is one, seed by "
-        "seed; mean, and 95 % interval of the paired bootstrap. Below 1: sooner.",
+        "seed; geometric mean, and its 95 % interval by Student's t on logarithms, each arm for itself. Below 1: "
+        "sooner.",
         _against(lambda facts: "" if facts.against is None else ratio(facts.against)),
         1,
         headline=True,
@@ -119,8 +121,8 @@ COLUMNS = (
     ),
     Column(
         "verdict",
-        f"What that interval shows. Sooner: all of it below 1. Not worse: all of it up to {MARGIN}. Worse: all of it "
-        f"above {MARGIN}. Not shown: none of these.",
+        f"What paired tests over seeds show, corrected by Holm for the number of arms. Sooner: the ratio is below 1. "
+        f"Not worse: it is below {MARGIN}. Worse: it is above {MARGIN}. Not shown: none of these.",
         _against(lambda facts: "" if facts.against is None else facts.against.verdict),
         2,
         headline=True,

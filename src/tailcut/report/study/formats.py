@@ -7,8 +7,8 @@ import re
 
 from tailcut.report.formats import UNKNOWN, figure, known
 from tailcut.report.words import printable
-from tailcut.study.grid.bootstrap import Interval
 from tailcut.study.grid.facts import ArmFacts, Setting
+from tailcut.study.statistics import Interval
 
 INFINITE = "∞"
 _SHARES = ("accuracy",)

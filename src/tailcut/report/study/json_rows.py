@@ -65,6 +65,10 @@ def _against(against: Against | None) -> dict[str, Any]:
         "ratio_seeds": [] if against is None else list(against.seeds),
         "undecided": None if against is None else against.undecided,
         "verdict": None if against is None else against.verdict,
+        "test": None if against is None else against.test,
+        "p_sooner": None if against is None else against.sooner,
+        "p_not_worse": None if against is None else against.not_worse,
+        "p_worse": None if against is None else against.worse,
     }
 
 

@@ -68,7 +68,7 @@ def comparison(case: CaseFacts) -> str:
         "worse": f"Worse by more than {margin}",
     }
     parts = [f"{said[verdict]}: {', '.join(found[verdict])}." for verdict in said if verdict in found]
-    return " ".join(parts) + " Judged by the paired bootstrap's 95 % interval."
+    return " ".join(parts) + " Judged by paired tests over seeds, corrected for the number of arms."
 
 
 def ratio(against: Against) -> str:

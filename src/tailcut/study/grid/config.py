@@ -29,9 +29,11 @@ class Arm:
     Attributes:
         name: what tables and plots call it.
         policies: one, or several of which tuning takes the best (such as fixed cutoffs).
-        rate_rule: `fixed`, `linear`, `sqrt` or `gain`; None for the one that goes with the policy's objective.
+        rate_rule: `fixed`, `linear`, `sqrt` or `gain`; None for the one that goes with the policy's objective, and for
+            `fixed` where stale gradients are divided by their staleness.
         rates: base learning rates to tune over; None for the study's.
-        stale: weight of stale gradients, `plain` or `inverse`.
+        stale: weight of stale gradients, `plain` or `inverse`; None for `inverse` with `softsync`, as published, and
+            `plain` otherwise.
         optimiser: None for the study's.
     """
 
@@ -39,7 +41,7 @@ class Arm:
     policies: tuple[str, ...]
     rate_rule: str | None = None
     rates: tuple[float, ...] | None = None
-    stale: str = "plain"
+    stale: str | None = None
     optimiser: str | None = None
 
 
@@ -53,7 +55,9 @@ class Study:
         arms: ways to train.
         seeds: runs of each, on seeds 0, 1, …
         tune_seeds: runs of each candidate on other seeds, by which an arm's policy and rate are chosen.
-        rounds: rows of run times to draw; a run ends with them if it has not reached its target before.
+        rounds: how long a run may take: as long as waiting for all needs for so many rounds. With `budget = "rounds"`
+            so many rows of run times, with which a run ends.
+        budget: `time` gives every arm the same virtual time, `rounds` the same rows of run times.
         rates: base learning rates to tune over.
         optimiser: `sgd`, `momentum`, `adam` or `rmsprop`.
         batch: samples in a worker's mini-batch; None for the task's.
@@ -76,6 +80,7 @@ class Study:
     seeds: int = 5
     tune_seeds: int = 1
     rounds: int = 300
+    budget: str = "time"
     rates: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
     optimiser: str = "momentum"
     batch: int | None = None
@@ -99,6 +104,8 @@ class Study:
                 raise ParameterError(f"{name} must be {least} or more, but got {getattr(self, name)}.")
         if self.late not in ("abandon", "finish"):
             raise ParameterError(f"late must be 'abandon' or 'finish', but got {reprlib.repr(self.late)}.")
+        if self.budget not in ("time", "rounds"):
+            raise ParameterError(f"budget must be 'time' or 'rounds', but got {reprlib.repr(self.budget)}.")
         if not 0.0 < self.every < math.inf:
             raise ParameterError(f"every must be positive and finite, but got {self.every}. Try 0.5.")
         if self.target is not None and not math.isfinite(self.target):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailcut.study.grid.bootstrap import Interval
 from tailcut.study.grid.collect import FinishedRun, Track
 from tailcut.study.grid.statics import Against
+from tailcut.study.statistics import Interval
 from tailcut.types import FloatArray, Seconds
 
 
@@ -17,7 +17,8 @@ class TimeToTarget:
     Attributes:
         each: of every seed.
         mean: infinite unless all reached it.
-        interval: of the mean; an end may be infinite.
+        interval: of the mean, by Student's t; where a run did not get there the upper end is infinite and the lower
+            one that of the least the times can have been.
         at_least: the mean if runs that were not given the time had reached it at their end; infinite where one
             diverged, and equal to the mean where all reached it.
     """

@@ -81,9 +81,10 @@ class Folder:
             return False
         return journal.end is not None and (journal.head.policy, journal.head.rate) == (place.policy, rate)
 
-    def model(self, cluster: str) -> Path:
-        """The file of a run-time model trained on a cluster."""
-        return self.root / "models" / f"{slug(cluster)}.safetensors"
+    def model(self, cluster: str, mixture: bool = False) -> Path:
+        """The file of a run-time model trained on a cluster, with one law per worker or a mixture."""
+        kind = "-mixture" if mixture else ""
+        return self.root / "models" / f"{slug(cluster)}{kind}.safetensors"
 
     def note(self, tries: list[Try]) -> None:
         """Keep what tuning has tried."""

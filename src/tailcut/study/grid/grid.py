@@ -10,14 +10,16 @@ from typing import Literal
 from tailcut.study.grid.config import Arm, Study
 from tailcut.study.grid.folder import Folder, Try
 from tailcut.study.grid.makers import Makers
-from tailcut.study.grid.prefit import NAME, prefit
+from tailcut.study.grid.prefit import is_mixture, needs_model, prefit, with_model
 from tailcut.study.grid.run import Result, run, try_rates
 from tailcut.study.grid.setup import Place, Setup, refuse_unknown_figure
-from tailcut.study.grid.tuning import FIRST_SEED, Choice, best, rates_of, told
+from tailcut.study.grid.tuning import FIRST_SEED, Choice, best, edge_note, rates_of, told
 from tailcut.study.parallel import Job, each_done
 
 Tell = Callable[[str, int, int], None]
 """What is being done, how much of it has ended, of how much."""
+Models = dict[tuple[str, bool], Path]
+"""Files of the published forecaster's models, by cluster and whether the emission is a mixture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,33 @@ class Grid:
     folder: Folder
     processes: int | None = None
 
-    def carry_out(self, tell: Tell) -> int:
-        """Do all that is left to do; how many runs there are."""
+    def carry_out(self, tell: Tell, warn: Callable[[str], None] = lambda _: None) -> int:
+        """Do all that is left to do; how many runs there are.
+
+        Args:
+            tell: told how far it is.
+            warn: told, in whole sentences, what makes results doubtful, as soon as it is known.
+        """
         at = self.check()
         models = self._prefit(tell)
         chosen = self._tune(models, at, tell)
+        for sentence in self._edges(chosen):
+            warn(sentence)
         return self._run(chosen, tell)
+
+    def _edges(self, chosen: dict[tuple[str, str, str], Choice]) -> Iterator[str]:
+        """Yield a sentence for each task and cluster where a chosen rate is at the edge of its grid."""
+        for task in self.study.tasks:
+            for cluster in self.study.clusters:
+                arms = self.study.arms
+                note = edge_note(
+                    [
+                        (arm.name, chosen[task, cluster, arm.name].rate, rates_of(self.study, arm))
+                        for arm in arms
+                    ]
+                )
+                if note is not None:
+                    yield f"{task} on {cluster}: {note}"
 
     def check(self) -> dict[str, Literal["least", "most"]]:
         """Look everything up once, so that no name fails after hours; for each task, what its target asks for.
@@ -52,7 +75,7 @@ class Grid:
         found: dict[str, Literal["least", "most"]] = {}
         for task, cluster, arm in self._cells():
             for policy in arm.policies:
-                if policy.split(":")[0] == NAME and "model=" not in policy:
+                if needs_model(policy):
                     continue
                 setup = Setup.of(self.study, self.makers, Place(task, cluster, arm, policy, 0))
                 setup.refuse_impossible()
@@ -71,32 +94,30 @@ class Grid:
                 for arm in self.study.arms:
                     yield task, cluster, arm
 
-    def _prefit(self, tell: Tell) -> dict[str, Path]:
-        """Models of the published forecaster, one per cluster, where an arm wants one."""
-        wanted = any(
-            p.split(":")[0] == NAME and "model=" not in p for arm in self.study.arms for p in arm.policies
-        )
-        if not wanted:
-            return {}
-        paths = {cluster: self.folder.model(cluster) for cluster in self.study.clusters}
+    def _prefit(self, tell: Tell) -> Models:
+        """Models of the published forecaster, one per cluster and emission, where an arm wants one."""
+        wanted = {is_mixture(p) for arm in self.study.arms for p in arm.policies if needs_model(p)}
+        paths = {
+            (cluster, mixture): self.folder.model(cluster, mixture)
+            for cluster in self.study.clusters
+            for mixture in sorted(wanted)
+        }
         jobs = [
-            Job(cluster, prefit, (self.makers.source, cluster, path))
-            for cluster, path in paths.items()
+            Job((cluster, mixture), prefit, (self.makers.source, cluster, path, mixture))
+            for (cluster, mixture), path in paths.items()
             if not path.exists()
         ]
         for number, _ in enumerate(each_done(jobs, self.processes), 1):
             tell("training run-time models", number, len(jobs))
         return paths
 
-    def _place(
-        self, task: str, cluster: str, arm: Arm, policy: str, seed: int, models: dict[str, Path]
-    ) -> Place:
-        if policy.split(":")[0] == NAME and "model=" not in policy:
-            policy = f"{policy}:model={models[cluster]}"
+    def _place(self, task: str, cluster: str, arm: Arm, policy: str, seed: int, models: Models) -> Place:
+        if needs_model(policy):
+            policy = with_model(policy, models[cluster, is_mixture(policy)])
         return Place(task, cluster, arm, policy, seed)
 
     def _tune(
-        self, models: dict[str, Path], at: dict[str, Literal["least", "most"]], tell: Tell
+        self, models: Models, at: dict[str, Literal["least", "most"]], tell: Tell
     ) -> dict[tuple[str, str, str], Choice]:
         """Try what has not been tried; the best of each arm on each task and cluster."""
         candidates = list(self._candidates(models))
@@ -126,7 +147,7 @@ class Grid:
         self.folder.write_tuned(told(tries, chosen))
         return chosen
 
-    def _candidates(self, models: dict[str, Path]) -> Iterator[tuple[Place, tuple[float, ...]]]:
+    def _candidates(self, models: Models) -> Iterator[tuple[Place, tuple[float, ...]]]:
         """Yield the places of the tuning, each with the rates to try there."""
         for task, cluster, arm in self._cells():
             rates = rates_of(self.study, arm)

@@ -7,22 +7,59 @@ from pathlib import Path
 
 import torch
 
-from tailcut.fitting.bdsgd import BdsgdSettings, BdsgdTraining
+from tailcut.errors import InputError
+from tailcut.fitting.bdsgd import BdsgdSettings
 from tailcut.fitting.bdsgd_file import write_bdsgd
-from tailcut.fitting.loop import fit
+from tailcut.fitting.fit_once import BEFOREHAND, FitOnce
+from tailcut.policies import PARTS
+from tailcut.study.lessons import every_row
 from tailcut.study.source import Source
 
 NAME = "bdsgd"
-SEED = 2000
-"""Of the run times it is trained on; no other run uses them."""
-ROUNDS, EPOCHS, PATIENCE, WINDOW = 400, 60, 15, 10
+MIXTURE = "emission=mixture"
+WINDOW = 10
 
 
-def prefit(source: Callable[[str], Source], cluster: str, path: Path) -> None:
-    """Train on a cluster and write the model; it costs the runs nothing."""
+def needs_model(policy: str) -> bool:
+    """Whether a policy's name stands for the published forecaster without a model.
+
+    Example:
+        >>> needs_model("bdsgd:see=closed"), needs_model("bdsgd:model=m.safetensors"), needs_model("bayes")
+        (True, False, False)
+    """
+    return policy.split(":")[0] == NAME and "model=" not in policy
+
+
+def is_mixture(policy: str) -> bool:
+    """Whether a policy's name asks for our variant with a mixture emission."""
+    return MIXTURE in policy.split(":")
+
+
+def with_model(policy: str, path: Path) -> str:
+    """Return the policy's name with a trained model, which brings its own emission.
+
+    Example:
+        >>> with_model("bdsgd:emission=mixture:see=closed", Path("m"))
+        'bdsgd:see=closed:model=m'
+    """
+    return ":".join([part for part in policy.split(":") if part != MIXTURE] + [f"model={path}"])
+
+
+def prefit(source: Callable[[str], Source], cluster: str, path: Path, mixture: bool = False) -> None:
+    """Train on a separate draw of a cluster and write the model; it costs the runs nothing.
+
+    Raises:
+        InputError: the cluster is a recorded table, all of whose rounds are measured.
+    """
     torch.set_num_threads(1)
-    rows = source(cluster).draw(SEED, ROUNDS).table.seconds
-    training = BdsgdTraining(rows, BdsgdSettings(window=min(WINDOW, len(rows) // 2 - 1)), seed=0)
-    report = fit(training, epochs=EPOCHS, patience=PATIENCE)
+    table = source(cluster).separate(BEFOREHAND)
+    if table is None:
+        raise InputError(
+            f"bdsgd needs a model for {cluster}, a recorded table: a study measures all of its rounds, and none are "
+            f"left to train on. Fit one to other rounds of that cluster (tailcut fit --kind {NAME}) and name it: "
+            f"{NAME}:model=FILE."
+        )
+    settings = BdsgdSettings(window=min(WINDOW, table.rounds // 2 - 1), parts=PARTS if mixture else 1)
+    model = FitOnce(settings=settings).trained(every_row(table)).model
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_bdsgd(path, training.model(), {"epochs": str(report.standing.epochs)})
+    write_bdsgd(path, model, {"source": cluster, "rounds": str(table.rounds)})

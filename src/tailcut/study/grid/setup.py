@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from tailcut.learning.tasks.checks import check_batch
 from tailcut.learning.trainer import Trainer
 from tailcut.rules import Rule
 from tailcut.study.contest import Entrant
+from tailcut.study.grid.budget import Budget, timed
 from tailcut.study.grid.config import Arm, Study
 from tailcut.study.grid.journal import Head
 from tailcut.study.grid.makers import Makers
@@ -26,6 +28,8 @@ from tailcut.types import Seconds
 
 RULES = {"count": "linear", "gain": "gain", "descent": "fixed"}
 """The learning-rate rule that goes with each objective."""
+SOFTSYNC = "softsync"
+"""The policy whose published form divides the rate of a gradient by its staleness (Zhang et al. 2016)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class Setup:
 
     Attributes:
         study, place: what was asked for.
-        task, entrant, draw: what the names stand for.
+        task, entrant: what the names stand for.
+        budget: run times, and how long a run may take.
+        stale: weight of stale gradients.
         rule: name of the learning-rate rule.
         target: to be reached.
         batch: samples in a worker's mini-batch.
@@ -55,7 +61,8 @@ class Setup:
     place: Place
     task: Task
     entrant: Entrant
-    draw: Draw
+    budget: Budget
+    stale: str
     rule: str
     target: Target
     batch: int
@@ -69,13 +76,19 @@ class Setup:
         """
         task, entrant = makers.task(place.task), makers.entrant(place.policy)
         objective = entrant.policy.rule.objective_name
-        rule = place.arm.rate_rule or RULES[objective]
+        stale = place.arm.stale or ("inverse" if place.policy.split(":")[0] == SOFTSYNC else "plain")
+        # The published rule is α₀/τ for each gradient. The linear rule on top of it would divide by staleness twice.
+        rule = place.arm.rate_rule or ("fixed" if stale == "inverse" else RULES[objective])
         refuse_mismatch(objective, rule)
         target = _target(study, task)
-        draw = makers.source(place.cluster).draw(place.seed, study.rounds)
+        source = makers.source(place.cluster)
+        if study.budget == "time":
+            budget = timed(source, place.seed, study.rounds)
+        else:
+            budget = Budget(source.draw(place.seed, study.rounds), math.inf)
         batch = task.batch if study.batch is None else study.batch
         check_batch(batch, task.samples)
-        return Setup(study, place, task, entrant, draw, rule, target, batch)
+        return Setup(study, place, task, entrant, budget, stale, rule, target, batch)
 
     def refuse_impossible(self) -> None:
         """Say so where more workers are waited for than there are.
@@ -95,6 +108,11 @@ class Setup:
             rule = getattr(rule, "inner", None)
 
     @property
+    def draw(self) -> Draw:
+        """Run times."""
+        return self.budget.draw
+
+    @property
     def workers(self) -> int:
         """Of the cluster."""
         return self.draw.table.workers
@@ -112,11 +130,12 @@ class Setup:
     @property
     def look(self) -> Look:
         """When to look at the net."""
-        return Look(self.target, self.study.every * self.workers, beyond=self.study.beyond)
+        every = self.study.every * self.workers
+        return Look(self.target, every, self.budget.seconds, beyond=self.study.beyond)
 
     def quick_look(self, seconds: Seconds) -> Look:
         """For tuning: the target is enough, and after so many seconds of virtual time the run is given up."""
-        return replace(self.look, seconds=seconds, beyond=False)
+        return replace(self.look, seconds=min(seconds, self.budget.seconds), beyond=False)
 
     def stream(self) -> Updates:
         """The updates, from the first on."""
@@ -132,7 +151,7 @@ class Setup:
             rule_of(self.rule, self.study.warm_up),
             self.optimiser,
             self.study.clip,
-            cast(Stale, self.place.arm.stale),
+            cast(Stale, self.stale),
             average=self.study.average,
         )
 

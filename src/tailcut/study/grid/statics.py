@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tailcut.study.grid.bootstrap import Interval, mean_interval
-from tailcut.types import Seconds
+from tailcut.study.statistics import UNKNOWN, Interval, holm, sign_flip_test, t_interval, t_test, tamed
+from tailcut.types import FloatArray, Seconds
 
 MARGIN = 1.03
 """An arm that takes no more than this many times as long is not worse."""
+ERROR = 0.025
+"""Chance of a false verdict of one kind among all arms of a table, at most: 5 % for both directions together."""
 
 Verdict: TypeAlias = Literal["sooner", "not worse", "not shown", "worse"]
+Test: TypeAlias = Literal["permutation", "t"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How one run came to the target, or did not.
+
+    Attributes:
+        seconds: to the target; infinite where it was not reached.
+        ended: when the run ended.
+        diverged: whether it can never get there.
+    """
+
+    seconds: Seconds
+    ended: Seconds
+    diverged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +45,14 @@ class Against:
         seeds: on which at least one of the two reached the target.
         ratios: one for each of them; infinite where only the other one did, 0 where only this one did.
         undecided: seeds on which neither did, which are left out.
-        mean: of the ratios.
-        interval: of the mean.
+        mean: geometric mean of the ratios; a reference that did not get there counts as if it had at its end, so that
+            the mean is the most it can be.
+        interval: of that mean, by Student's t on logarithms; an end is 0 or infinite where a run did not get there.
+        least, most: `(seeds,)` logarithms that the true ratios are not below, and not above.
+        test: which test the chances are of.
+        sooner: chance of such ratios where the arm is no sooner, corrected for all arms of the table.
+        not_worse: the same where it takes at least `MARGIN` times as long.
+        worse: the same where it takes at most `MARGIN` times as long.
     """
 
     reference: str
@@ -36,16 +61,21 @@ class Against:
     undecided: int
     mean: float
     interval: Interval
+    least: tuple[float, ...] = ()
+    most: tuple[float, ...] = ()
+    test: Test = "t"
+    sooner: float = 1.0
+    not_worse: float = 1.0
+    worse: float = 1.0
 
     @property
     def verdict(self) -> Verdict:
-        """What the interval shows. `not shown`: it holds `MARGIN`, or there is none."""
-        low, high = self.interval.low, self.interval.high
-        if high < 1.0:
+        """What the corrected chances show."""
+        if self.sooner <= ERROR:
             return "sooner"
-        if high <= MARGIN:
+        if self.not_worse <= ERROR:
             return "not worse"
-        return "worse" if low > MARGIN else "not shown"
+        return "worse" if self.worse <= ERROR else "not shown"
 
 
 def reference_of(arm: str, rate_rule: str, best_static: str, arms: Sequence[str]) -> str | None:
@@ -71,28 +101,78 @@ def reference_of(arm: str, rate_rule: str, best_static: str, arms: Sequence[str]
     return next((name for name in wanted if name in arms), None)
 
 
-def held_against(
-    reference: str,
-    mine: Mapping[int, Seconds],
-    other: Mapping[int, Seconds],
-    generator: np.random.Generator,
-) -> Against:
-    """Ratios of times to target, paired by seed.
+def held_against(reference: str, mine: Mapping[int, Reach], other: Mapping[int, Reach]) -> Against:
+    """Ratios of times to target, paired by seed. Their chances are still to be told: see `judged`.
 
     Args:
         reference: name of the other arm.
-        mine: time to target by seed, infinite where it was not reached.
+        mine: how each seed came to the target.
         other: the same of the reference.
-        generator: of the bootstrap.
     """
     both = sorted(mine.keys() & other.keys())
-    decided = [seed for seed in both if min(mine[seed], other[seed]) < float("inf")]
-    ratios = np.array([mine[seed] / other[seed] for seed in decided])
+    decided = [seed for seed in both if min(mine[seed].seconds, other[seed].seconds) < math.inf]
+    bounds = [_log_bounds(mine[seed], other[seed]) for seed in decided]
+    least, most = (np.array([bound[end] for bound in bounds]) for end in (0, 1))
     return Against(
         reference=reference,
         seeds=tuple(decided),
-        ratios=tuple(float(ratio) for ratio in ratios),
+        ratios=tuple(mine[seed].seconds / other[seed].seconds for seed in decided),
         undecided=len(both) - len(decided),
-        mean=float(ratios.mean()) if len(ratios) else float("nan"),
-        interval=mean_interval(ratios, generator),
+        mean=_mean(most),
+        interval=_interval(least, most),
+        least=tuple(least.tolist()),
+        most=tuple(most.tolist()),
     )
+
+
+def judged(found: Sequence[Against]) -> list[Against]:
+    """Return the comparisons of one table with their chances, corrected by Holm for how many they are.
+
+    Exact permutation tests where the seeds are enough for them to show anything among so many comparisons, t tests on
+    the logarithms where they are not: n seeds can at best have a chance of 2^-n.
+    """
+    tests: list[Test] = [
+        "permutation" if 0.5 ** len(one.seeds) * len(found) <= ERROR else "t" for one in found
+    ]
+    margin = math.log(MARGIN)
+    most, least = (
+        [np.array(logs) for logs in ends] for ends in ([a.most for a in found], [a.least for a in found])
+    )
+    sooner = _corrected(most, tests)
+    not_worse = _corrected([logs - margin for logs in most], tests)
+    # The tests look for low values, so the ratios are turned around.
+    worse = _corrected([margin - logs for logs in least], tests)
+    return [
+        replace(one, test=test, sooner=sooner[k], not_worse=not_worse[k], worse=worse[k])
+        for k, (one, test) in enumerate(zip(found, tests, strict=True))
+    ]
+
+
+def _corrected(values: Sequence[FloatArray], tests: Sequence[Test]) -> list[float]:
+    each = zip(values, tests, strict=True)
+    return holm([sign_flip_test(logs) if test == "permutation" else t_test(logs) for logs, test in each])
+
+
+def _log_bounds(mine: Reach, other: Reach) -> tuple[float, float]:
+    """What the logarithm of the ratio is not below, and not above; at least one of the two got there."""
+    # Who was still on the way when it ended needs longer than that. Who diverged would never have got there.
+    if math.isinf(mine.seconds):
+        return (math.inf if mine.diverged else math.log(mine.ended / other.seconds)), math.inf
+    if math.isinf(other.seconds):
+        return -math.inf, (-math.inf if other.diverged else math.log(mine.seconds / other.ended))
+    exact = math.log(mine.seconds / other.seconds)
+    return exact, exact
+
+
+def _interval(least: FloatArray, most: FloatArray) -> Interval:
+    if len(least) < 2:
+        return UNKNOWN
+    low = 0.0 if (least == -math.inf).any() else math.exp(t_interval(tamed(least)).low)
+    high = math.inf if (most == math.inf).any() else math.exp(t_interval(tamed(most)).high)
+    return Interval(math.inf if (least == math.inf).all() else low, high)
+
+
+def _mean(most: FloatArray) -> float:
+    if len(most) == 0:
+        return math.nan
+    return math.inf if (most == math.inf).any() else math.exp(float(tamed(most).mean()))

@@ -6,56 +6,48 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tailcut.study.grid.bootstrap import mean_interval
 from tailcut.study.grid.collect import Collected, FinishedRun
 from tailcut.study.grid.config import Study
 from tailcut.study.grid.facts import ArmFacts, CaseFacts, Setting, StudyFacts, TimeToTarget
-from tailcut.study.grid.statics import Against, held_against, reference_of
+from tailcut.study.grid.statics import Against, Reach, held_against, judged, reference_of
+from tailcut.study.grid.tuning import edge_note, rates_of
+from tailcut.study.statistics import Interval, t_interval
 from tailcut.types import FloatArray, Seconds
 
 BYTES = 4
 """A gradient's number travels in single precision."""
-FEW = 5
-"""Seeds below which a bootstrap is not to be trusted far."""
+FEW = 10
+"""Seeds below which t tests take the place of exact permutation tests, or nothing much can be shown."""
 
 
-def study_facts(found: Collected, seed: int = 0) -> StudyFacts:
-    """Facts of all finished runs.
-
-    Args:
-        found: the runs.
-        seed: of the bootstrap. Every interval begins with it anew, so that one arm more changes no other's.
-    """
+def study_facts(found: Collected) -> StudyFacts:
+    """Facts of all finished runs."""
     arms = _in_order([run.head.arm for run in found.runs], _named(found.study, "arms"))
     of_setting: dict[Setting, list[FinishedRun]] = {}
     for run in found.runs:
         of_setting.setdefault(Setting.of(run), []).append(run)
     settings = sorted(of_setting, key=lambda one: _place(one, found.study))
-    cases = tuple(case_facts(one, of_setting[one], found.study, seed) for one in settings)
+    cases = tuple(case_facts(one, of_setting[one], found.study) for one in settings)
     return StudyFacts(found.name, cases, tuple(arms), (*found.notes, *_split(cases)))
 
 
-def case_facts(
-    setting: Setting, runs: Sequence[FinishedRun], study: Study | None, seed: int = 0
-) -> CaseFacts:
+def case_facts(setting: Setting, runs: Sequence[FinishedRun], study: Study | None) -> CaseFacts:
     """Facts of the runs of one setting."""
     of_arm: dict[str, list[FinishedRun]] = {}
     for name in _in_order([run.head.arm for run in runs], _named(study, "arms")):
         of_arm[name] = sorted((run for run in runs if run.head.arm == name), key=lambda run: run.head.seed)
     static = "" if study is None else study.best_static
-    arms = []
+    compared = {}
     for name, mine in of_arm.items():
         reference = reference_of(name, mine[0].head.rate_rule, static, list(of_arm))
-        against = (
-            None
-            if reference is None
-            else held_against(reference, _by_seed(mine), _by_seed(of_arm[reference]), _generator(seed))
-        )
-        arms.append(_arm(mine, against, seed))
+        if reference is not None:
+            compared[name] = held_against(reference, _by_seed(mine), _by_seed(of_arm[reference]))
+    against = dict(zip(compared, judged(list(compared.values())), strict=True))
+    arms = [_arm(mine, against.get(name)) for name, mine in of_arm.items()]
     return CaseFacts(setting, tuple(arms), tuple(_notes(arms, study)))
 
 
-def _arm(runs: Sequence[FinishedRun], against: Against | None, seed: int) -> ArmFacts:
+def _arm(runs: Sequence[FinishedRun], against: Against | None) -> ArmFacts:
     heads, ends, totals = zip(*((run.head, run.end, run.end.totals) for run in runs), strict=True)
     sent = [float(one.accepted.sum() + one.late) for one in totals]
     shares = np.array([_shares(run) for run in runs])
@@ -69,7 +61,7 @@ def _arm(runs: Sequence[FinishedRun], against: Against | None, seed: int) -> Arm
         ends=tuple(one.seconds for one in totals),
         reached=sum(end.ending == "reached" for end in ends),
         diverged=sum(end.ending == "diverged" for end in ends),
-        time=_time(runs, seed),
+        time=_time(runs),
         updates=_mean([np.nan if e.updates_to_target is None else e.updates_to_target for e in ends]),
         cutoff=_mean([one.gradients / one.updates if one.updates else np.nan for one in totals]),
         idle=_mean([one.idle for one in totals]),
@@ -86,15 +78,21 @@ def _arm(runs: Sequence[FinishedRun], against: Against | None, seed: int) -> Arm
     )
 
 
-def _time(runs: Sequence[FinishedRun], seed: int) -> TimeToTarget:
+def _time(runs: Sequence[FinishedRun]) -> TimeToTarget:
     each = np.array([run.end.seconds_to_target for run in runs])
     given = np.array([_given(run) for run in runs])
     return TimeToTarget(
-        tuple(float(one) for one in each),
-        float(each.mean()),
-        mean_interval(each, _generator(seed)),
-        float(given.mean()),
+        tuple(float(one) for one in each), float(each.mean()), _interval(each, given), float(given.mean())
     )
+
+
+def _interval(each: FloatArray, given: FloatArray) -> Interval:
+    """Where the mean time lies; unknown runs make it long, never short."""
+    if len(each) > 1 and np.isinf(given).any():
+        return Interval(float("inf"), float("inf"))
+    known = t_interval(given)
+    high = float("inf") if len(each) > 1 and np.isinf(each).any() else known.high
+    return Interval(float(np.maximum(known.low, 0.0)), high)
 
 
 def _given(run: FinishedRun) -> Seconds:
@@ -131,16 +129,38 @@ def _notes(arms: Sequence[ArmFacts], study: Study | None) -> list[str]:
     if all(facts.runs == 1 for facts in arms):
         notes.append("One seed each: how far seeds lie apart is not known, so there are no intervals.")
     elif max(facts.runs for facts in arms) < FEW:
-        notes.append("Few seeds: the intervals are hardly more than their range, and hold less than 95 %.")
+        notes.append(_few(arms))
     wild = [f"`{facts.arm}` {facts.diverged} of {facts.runs}" for facts in arms if facts.diverged]
     if wild:
         notes.append(f"Runs whose loss was no number any more: {', '.join(wild)}.")
+    notes += _edges(arms, study)
     mixed = [facts.arm for facts in arms if len(facts.policies) > 1 or len(facts.rates) > 1]
     notes += [
         f"Runs of `{name}` differ in policy or learning rate; they are of different tunings."
         for name in mixed
     ]
     return notes
+
+
+def _edges(arms: Sequence[ArmFacts], study: Study | None) -> list[str]:
+    """The sentence about rates at the edge of their grid, for arms that the study still has."""
+    if study is None:
+        return []
+    named = {arm.name: arm for arm in study.arms}
+    note = edge_note(
+        [
+            (facts.arm, facts.rates[0], rates_of(study, named[facts.arm]))
+            for facts in arms
+            if facts.arm in named and len(facts.rates) == 1
+        ]
+    )
+    return [] if note is None else [note]
+
+
+def _few(arms: Sequence[ArmFacts]) -> str:
+    by_t = any(facts.against is not None and facts.against.test == "t" for facts in arms)
+    tests = " Verdicts are by t tests, which trust that logarithms of times are about normal." if by_t else ""
+    return f"Few seeds: take {FEW} or more where a verdict matters.{tests}"
 
 
 def _split(cases: Sequence[CaseFacts]) -> list[str]:
@@ -158,12 +178,11 @@ def _mean(values: Sequence[float] | FloatArray) -> float:
         return float(np.mean(np.asarray(values, dtype=np.float64)))
 
 
-def _by_seed(runs: Sequence[FinishedRun]) -> dict[int, Seconds]:
-    return {run.head.seed: run.end.seconds_to_target for run in runs}
-
-
-def _generator(seed: int) -> np.random.Generator:
-    return np.random.default_rng(seed)
+def _by_seed(runs: Sequence[FinishedRun]) -> dict[int, Reach]:
+    return {
+        run.head.seed: Reach(run.end.seconds_to_target, run.end.totals.seconds, run.end.ending == "diverged")
+        for run in runs
+    }
 
 
 def _named(study: Study | None, what: str) -> list[str]:

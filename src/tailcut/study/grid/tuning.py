@@ -27,6 +27,37 @@ def rates_of(study: Study, arm: Arm) -> tuple[float, ...]:
     return study.rates if arm.rates is None else arm.rates
 
 
+def edge_of(rate: float, rates: Sequence[float]) -> Literal["lowest", "highest"] | None:
+    """Which end of the rates that were tried a chosen one is at: a better one may lie beyond.
+
+    Returns:
+        None within the grid, and where there was nothing to choose from.
+
+    Example:
+        >>> edge_of(0.4, (0.1, 0.2, 0.4)), edge_of(0.2, (0.1, 0.2, 0.4)), edge_of(0.4, (0.4,))
+        ('highest', None, None)
+    """
+    if len(set(rates)) < 2:
+        return None
+    return "lowest" if rate <= min(rates) else "highest" if rate >= max(rates) else None
+
+
+def edge_note(arms: Sequence[tuple[str, float, Sequence[float]]]) -> str | None:
+    """Return the sentence about the arms whose chosen rate is at an edge of its grid; None if no arm's is.
+
+    Args:
+        arms: name, chosen rate and rates tried of each.
+    """
+    found = [(name, rate, edge_of(rate, rates)) for name, rate, rates in arms]
+    told = [f"`{name}` {rate:g} ({edge})" for name, rate, edge in found if edge is not None]
+    if not told:
+        return None
+    return (
+        f"The learning rate that tuning chose is the lowest or highest that was tried: {', '.join(told)}. A better "
+        "one may lie beyond: give wider rates before these arms are called slow."
+    )
+
+
 def best(tries: Sequence[Try], at: Literal["least", "most"]) -> Choice:
     """The policy and rate that reached the target most often, then soonest, then came closest to it.
 

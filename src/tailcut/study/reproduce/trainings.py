@@ -124,6 +124,7 @@ class Contest:
             clusters=(self.cluster,),
             arms=self.arms,
             rounds=rounds,
+            budget="rounds",
             optimiser=self.optimiser,
             every=self.every,
             batch=self.batch,

@@ -39,8 +39,8 @@ class Throughput(Experiment):
                 f"{sizes}, the first ones of each left out of the rates. `bdsgd` was trained beforehand on 400 fully "
                 "observed rounds of another sample; `elfving`, `empirical` and `bdsgd` are told all run times after "
                 "each round, as the paper assumes. Run times are simulated: nodes that slow down at random, and "
-                "spikes. With two modes the one normal law of `elfving` reaches below 0, so that it closes after a "
-                "handful of arrivals: its distance to the others says little."
+                "spikes. With two modes the one normal law of `elfving` reaches below 0; no arrival is expected sooner "
+                "than the fastest run time of its window."
             ),
             claims=tuple(claim for runs in self.clusters for claim in _claims(runs, kept)),
             sheets=tuple(_sheet(runs, kept) for runs in self.clusters),

@@ -24,9 +24,9 @@ def arms(few: tuple[float, ...]) -> tuple[Arm, ...]:
     shares = (0.98, 0.96, 0.92, 0.84, 0.7)
     return (
         Arm(ASYNC, ("async",), "linear", few),
-        Arm(SOFT_PLAIN, ("softsync:k=4",), "linear", few),
-        # Divided by a staleness of 4, larger rates suit.
-        Arm(SOFT, ("softsync:k=4",), "linear", tuple(2.0 * rate for rate in few), "inverse"),
+        Arm(SOFT_PLAIN, ("softsync:k=4",), "linear", few, "plain"),
+        # Each gradient's rate is divided by its staleness, about 4; the rule is not stacked on the linear one.
+        Arm(SOFT, ("softsync:k=4",), "fixed", tuple(0.5 * rate for rate in few), "inverse"),
         Arm(BAYES, ("bayes",), "linear"),
         Arm(STOPPING, ("stopping",), "linear"),
         Arm(SYNC, ("wait-all",), "linear"),
