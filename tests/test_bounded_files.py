@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import resource
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from bounded_memory import little_memory
 from tailcut.bounded_files import UnfitFileError, parse_json, read_bytes, read_json, read_lines
 
 
@@ -24,18 +23,6 @@ def endless(path: Path) -> None:
 
 def loop(path: Path) -> None:
     path.symlink_to(path)
-
-
-@contextmanager
-def little_memory(more: int) -> Iterator[None]:
-    """Let this process set aside so many bytes more than it has, within the block."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
@@ -42,6 +43,8 @@ from tailcut.rules import (
 
 Check: TypeAlias = Callable[[Policy], Any]
 
+BAYES_STOPPING = Stopping(optimism=0.3, crowd=16)
+"""The rule of `bayes` before it is wrapped."""
 GIVEN: dict[str, tuple[Check, Any]] = {
     "backup:b=3": (lambda p: p.rule, Backup(b=3)),
     "backup:c=5": (lambda p: p.rule, Backup(c=5)),
@@ -76,12 +79,12 @@ GIVEN: dict[str, tuple[Check, Any]] = {
     "stopping:objective=gain": (lambda p: p.rule, Explore(WarmUp(Valued(Stopping())))),
     "bayes:deep=false": (lambda p: p.forecaster.deep, None),
     "bayes:scenarios=false": (lambda p: p.forecaster.scenarios, False),
-    "bayes:skip=0.25": (lambda p: p.rule, Explore(WarmUp(Stopping(skip=0.25)))),
-    "bayes:floor=2": (lambda p: p.rule, Floor(Explore(WarmUp(Stopping())), least=2)),
-    "bayes:explore=no": (lambda p: p.rule, WarmUp(Stopping())),
-    "bayes:fair=20": (lambda p: p.rule, Fair(Explore(WarmUp(Stopping())), most_rounds=20, how="wait")),
+    "bayes:skip=0.25": (lambda p: p.rule, Explore(WarmUp(replace(BAYES_STOPPING, skip=0.25)))),
+    "bayes:floor=2": (lambda p: p.rule, Floor(Explore(WarmUp(BAYES_STOPPING)), least=2)),
+    "bayes:explore=no": (lambda p: p.rule, WarmUp(BAYES_STOPPING)),
+    "bayes:fair=20": (lambda p: p.rule, Fair(Explore(WarmUp(BAYES_STOPPING)), most_rounds=20, how="wait")),
     "bayes:fair=20:how=stale": (lambda p: p.rule.how, "stale"),
-    "bayes:objective=gain": (lambda p: p.rule, Explore(WarmUp(Valued(Stopping())))),
+    "bayes:objective=gain": (lambda p: p.rule, Explore(WarmUp(Valued(BAYES_STOPPING)))),
     "dbw:window=7": (lambda p: p.rule, Dbw(window=7)),
     "dbw:average=3": (lambda p: p.rule, Dbw(average=3)),
     "dbw:see=closed": (lambda p: p.sees_all, False),
@@ -130,7 +133,7 @@ def test_what_the_names_stand_for() -> None:
     assert not POLICIES["trend"].make().sees_all
     assert POLICIES["trend"].make().rule == Explore(WarmUp(Ahead()))
     assert POLICIES["stopping"].make().rule == Explore(WarmUp(Stopping()))
-    assert POLICIES["bayes"].make().rule == Explore(WarmUp(Stopping()))
+    assert POLICIES["bayes"].make().rule == Explore(WarmUp(BAYES_STOPPING))
     assert not POLICIES["bayes"].make().sees_all
     assert POLICIES["drop-compute"].make().micro == 8
 

@@ -31,6 +31,8 @@ from tailcut.rules import (
 
 ObjectiveName: TypeAlias = Literal["count", "gain"]
 """What gradients are worth: each the same, or the expected decrease of the loss, as measured so far."""
+OPTIMISM, CROWD = 0.3, 16
+"""Of `bayes`: how much more than expected may still come, and the workers of whom one early arrival says little."""
 OLDEST = 4
 """Rounds by which a gradient may lag behind where staleness is bounded and nothing else is said."""
 
@@ -153,7 +155,7 @@ def bayes(
             f"model={model} is the deep part's, but deep=false leaves that out. Give one of the two."
         )
     forecaster = Bayes(deep=_deep(model) if deep else None, scenarios=scenarios)
-    rule = WarmUp(_striving(Stopping(skip=skip), objective))
+    rule = WarmUp(_striving(Stopping(skip=skip, optimism=OPTIMISM, crowd=CROWD), objective))
     return Policy(forecaster, _wrapped(rule, floor, explore, fair, how))
 
 

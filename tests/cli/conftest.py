@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,15 @@ HEARING = [
     "from tailcut.cli import main; main()",
 ]
 """The command line in a process of its own that hears Ctrl-C."""
+
+
+def has_members(group: int) -> bool:
+    """Whether any process of a process group is there."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import Cli, Refused
+from conftest import HEARING, Cli, Refused, has_members
 from tailcut.cli import main
+from waiting import limit, until
 
 TELLS = "import os, sys; open('told', 'w').write(' '.join([os.environ['WORLD_SIZE'], *sys.argv[1:]]))"
 
@@ -45,3 +49,42 @@ def test_workers_print_for_themselves_where_there_is_one_or_no_prefix_is_wanted(
     assert sorted(capfd.readouterr().out.splitlines()) == [
         f"of rank {rank}" for rank in range(int(options[1]))
     ]
+
+
+TRAINS = """
+import sys, torch, tailcut
+torch.manual_seed(0)
+net = torch.nn.Linear(3, 1)
+inner = torch.optim.Adam(net.parameters())
+kept = {"checkpoints": "kept", "checkpoint_every": 5}
+opt = tailcut.Optimizer(inner, net, "wait-all", total=int(sys.argv[1]), max_wait=100.0, **kept)
+print("begins at version", opt.version, flush=True)
+for x in opt.rounds([torch.ones(4, 3)] * 3):
+    opt.zero_grad()
+    net(x).square().mean().backward()
+    opt.step()
+print("ends at version", opt.version, flush=True)
+"""
+
+
+def test_ctrl_c_ends_all_workers_and_the_run_goes_on_from_its_newest_checkpoint(folder: Path) -> None:
+    (folder / "job.py").write_text(TRAINS)
+    command, kept = [*HEARING, "launch", "-n", "2", "job.py"], folder / "kept"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "10000000"], start_new_session=True, **pipes) as running:  # type: ignore[call-overload]
+        try:
+            until(lambda: len(list(kept.glob("v*.safetensors"))) >= 2, "checkpoints are kept")
+            # A terminal interrupts all processes of the command.
+            os.killpg(running.pid, signal.SIGINT)
+            out, err = running.communicate(timeout=limit(60))
+            until(lambda: not has_members(running.pid), "all processes of the command end")
+        finally:
+            if has_members(running.pid):
+                os.killpg(running.pid, signal.SIGKILL)
+    assert running.returncode == 130
+    assert err == "tailcut: Interrupted; nothing more was computed.\n"
+    assert sorted(out.splitlines()) == [f"[rank {rank}] begins at version 0" for rank in range(2)]
+    newest = max(int(file.stem.removeprefix("v")) for file in kept.glob("v*.safetensors"))
+    done = subprocess.run([*command, str(newest + 7)], timeout=limit(100), check=True, **pipes)  # type: ignore[call-overload]
+    told = [f"begins at version {newest}", f"ends at version {newest + 7}"]
+    assert sorted(done.stdout.splitlines()) == [f"[rank {rank}] {each}" for rank in range(2) for each in told]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import HEARING
+from conftest import HEARING, has_members
 from waiting import limit, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
@@ -210,7 +210,7 @@ def test_an_interrupt_shows_the_policies_of_a_source_that_are_finished_and_ends_
             out, _ = process.communicate(timeout=DEADLINE)
             while more := _read(ours, 0.1):
                 shown += more
-            until(lambda: not _has_members(process.pid), "the processes of the command end")
+            until(lambda: not has_members(process.pid), "the processes of the command end")
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -223,11 +223,3 @@ def test_an_interrupt_shows_the_policies_of_a_source_that_are_finished_and_ends_
     (sentence,) = _said(shown.decode())
     assert "Interrupted after 0 of 1 sources and 1 of 2 policies on demo8" in sentence
     assert "Traceback" not in out + shown.decode()
-
-
-def _has_members(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True

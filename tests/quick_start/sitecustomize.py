@@ -16,7 +16,9 @@ COMPILER = "torch._dynamo"
 
 def change_exclusion(module):
     """Change the decorator that excludes a function from what is compiled."""
-    exclude = module._disable_dynamo
+    exclude = getattr(module, "_disable_dynamo", None)
+    if exclude is None:  # Another version of torch: its own way is taken.
+        return
 
     def disable(function=None, recursive=True):
         if function is None:
@@ -28,7 +30,9 @@ def change_exclusion(module):
 
 def change_step(module):
     """Change the decorator of the steps of optimizers, which switches autograd off."""
-    inner = module._use_grad_for_differentiable
+    inner = getattr(module, "_use_grad_for_differentiable", None)
+    if inner is None:
+        return
 
     def decorate(function):
         def step(*args, **kwargs):

@@ -75,6 +75,45 @@ def test_overhead_lowers_the_price_and_lengthens_the_wait() -> None:
     assert isinstance(rule.decide(dear, progress(1.2, *seven)), Wait)
 
 
+def test_optimism_keeps_open_for_as_much_longer_as_it_hopes_for() -> None:
+    # Pareto: with one worker out arrivals come at a rate of 2 / t, so the close is at 2 / price, times what is hoped.
+    times = np.geomspace(1.0, 50.0, 800)
+    forecast = Forecast.independent(np.arange(N), times, np.tile(times**-2.0, (N, 1)))
+    seven = np.linspace(1.0, 1.05, 7)
+    for optimism in (0.0, 0.9):
+        rule = Stopping(skip=0.0, optimism=optimism)
+        made = rule.plan(rule.start(), Opening(Roster.of(N), forecast, overhead=6.0))
+        due = (1.0 + optimism * (1.0 - N / 12)) * 2.0 / made.price
+        assert isinstance(rule.decide(made, progress(0.98 * due, *seven)), Wait)
+        assert rule.decide(made, progress(1.02 * due, *seven)) == Close()
+
+
+def test_optimism_does_not_wait_for_more_than_are_out() -> None:
+    rule = Stopping(skip=0.0, optimism=1.0)
+    decision = rule.decide(plan(rule, mixed(slow=0.0)), progress(0.92, *np.linspace(0.91, 0.92, N - 1)))
+    assert isinstance(decision, Wait)
+    assert decision.count == N
+
+
+def test_of_a_crowd_the_first_arrival_closes_nothing() -> None:
+    n = 64
+    times = np.array([1.0, 100.0])
+    forecast = Forecast.independent(np.arange(n), times, np.tile([0.99, 0.0], (n, 1)))
+    came = np.full(n, np.inf)
+    came[:3] = 1.0
+    for crowd, expected in ((0, Close()), (16, Wait(until=1.2))):
+        rule = Stopping(crowd=crowd)
+        made = rule.plan(rule.start(), Opening(Roster.of(n), forecast))
+        assert rule.decide(made, Progress(1.0, came, np.zeros(n, np.bool_), 3)) == expected
+        assert rule.decide(made, Progress(1.2, came, np.zeros(n, np.bool_), 3)) == Close()
+
+
+@pytest.mark.parametrize(("name", "value"), [("optimism", -0.1), ("optimism", 1.5), ("crowd", -1)])
+def test_optimism_and_crowd_are_checked(name: str, value: float) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be .* but got {value}"):
+        Stopping(**{name: value})  # type: ignore[arg-type]
+
+
 def test_skipping_asks_less_often() -> None:
     eager, lazy = Stopping(skip=0.0), Stopping(skip=0.5)
     first = eager.decide(plan(eager, mixed(0.1)), progress(0.0))
@@ -142,10 +181,12 @@ def test_patience_finds_the_best_theta_and_a_new_one_after_a_change() -> None:
         for _ in range(rounds):
             theta = patience.choice(memory)
             used.append(theta)
-            memory = patience.learn(memory, theta, record(8 if theta == best else 6, 1.0))
+            off = abs(patience.thetas.index(theta) - patience.thetas.index(best))
+            memory = patience.learn(memory, theta, record(8 - 2 * off, 1.0))
 
     play(400, best=0.6)
     assert np.mean([theta == 0.6 for theta in used[100:]]) > 0.8
+    assert 1.0 not in used, "what lies beyond a worse neighbor is not tried"
     play(800, best=0.8)
     assert np.mean([theta == 0.8 for theta in used[-300:]]) > 0.8
 

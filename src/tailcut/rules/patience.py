@@ -23,10 +23,19 @@ class PatienceMemory:
 @final
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Tries each θ for a block of rounds, then stays with the one that brought most per second.
+    """A search for the best θ: it tries the neighbors of the best one so far, each for a block of rounds.
 
-    The first rounds of a block still carry what the previous θ left behind and are not counted. Every
-    `revisit` blocks the next θ in turn is tried again, since clusters change.
+    What a round brings per second has one peak over θ, so what lies beyond a worse neighbor is not tried. The first
+    rounds of a block still carry what the previous θ left behind and are not counted. Every `revisit` blocks a
+    neighbor is tried again, since clusters change.
+
+    Attributes:
+        thetas: falling or rising, so that neighbors are alike; the middle one is tried first. A cut worker that
+            finishes is lost to the next round too, so a second costs less than the forecast of one round says.
+        block: rounds of a trial.
+        settle: first rounds of a trial that are not counted.
+        revisit: blocks between two later trials.
+        keep: what remains of the past of a θ when it is tried again.
     """
 
     thetas: tuple[float, ...] = (1.0, 0.8, 0.6, 0.45)
@@ -48,7 +57,7 @@ class Patience:
     def start(self) -> PatienceMemory:
         """Nothing tried."""
         zeros = (0.0,) * len(self.thetas)
-        return PatienceMemory(zeros, zeros, current=0, rounds=0, turn=0)
+        return PatienceMemory(zeros, zeros, current=len(self.thetas) // 2, rounds=0, turn=0)
 
     def choice(self, memory: PatienceMemory) -> float:
         """The θ to use now."""
@@ -64,14 +73,15 @@ class Patience:
         return self._next_block(after) if after.rounds >= self.block else after
 
     def _next_block(self, memory: PatienceMemory) -> PatienceMemory:
-        untried = [i for i, spent in enumerate(memory.seconds) if spent == 0.0]
         rates = [v / s if s else 0.0 for v, s in zip(memory.values, memory.seconds, strict=True)]
         best = max(range(len(rates)), key=lambda i: rates[i])
+        near = [i for i in (best + 1, best - 1) if 0 <= i < len(rates)]
+        untried = [i for i in near if memory.seconds[i] == 0.0]
         turn = memory.turn + 1
         if untried:
             chosen = untried[0]
-        elif turn % self.revisit == 0:
-            chosen = (turn // self.revisit) % len(self.thetas)
+        elif near and turn % self.revisit == 0:
+            chosen = near[(turn // self.revisit) % len(near)]
         else:
             chosen = best
         # What is tried anew is judged mostly by the new trial.

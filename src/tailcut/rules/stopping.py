@@ -18,9 +18,12 @@ from tailcut.types import Close, Decision, FloatArray, Progress, RoundRecord, Se
 
 LIKELY = 0.5
 """Chance of being done by the close from which on a worker that comes free in mid-round still begins."""
-CROWD, FIRST = 16, 1.2
-"""With less than one in `CROWD` of the workers in, a round stays open until `FIRST` times the first arrival: one early
-worker of thousands says little of the others."""
+FIRST = 1.2
+"""Part of the first arrival's time for which a crowd is waited for at least."""
+MAX_OPTIMISM = 1.0
+"""Largest optimism: twice as many arrivals as expected."""
+FEW = 12
+"""Number of workers from which on a round shows enough to need no optimism."""
 WORTH = 1e-9
 """Gain, in gradients, below which waiting is not worth a decision."""
 
@@ -81,6 +84,10 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         skip: share of the arrivals expected until the wake-up after which to look again; 0 looks at every arrival.
         patience: the choice of θ, used where late workers finish.
         calibration: scales expected arrivals where they are wrong beyond doubt.
+        optimism: expected arrivals of n < 12 workers count 1 + optimism·(1 − n / 12) times. A round that closes too
+            early never shows that it did, and few workers show little in any round. 0 takes the forecast as it is.
+        crowd: with less than one in `crowd` of the workers in, a round stays open until 1.2 times the first arrival:
+            one early worker of thousands says little of the others. 0 closes at any number.
 
     Example:
         >>> rule = Stopping()
@@ -90,11 +97,22 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
     skip: float = 0.5
     patience: Patience = field(default_factory=Patience)
     calibration: Calibration = field(default_factory=Calibration)
+    optimism: float = 0.0
+    crowd: int = 0
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.skip < 1.0:
             raise ParameterError(
                 f"skip must be in [0, 1), but got {self.skip}. Use 0 to look at every arrival."
+            )
+        if not 0.0 <= self.optimism <= MAX_OPTIMISM:
+            raise ParameterError(
+                f"optimism must be between 0 and {MAX_OPTIMISM:g}, but got {self.optimism}. "
+                "Use 0 to take forecasts as they are."
+            )
+        if self.crowd < 0:
+            raise ParameterError(
+                f"crowd must be 0 or more workers, but got {self.crowd}. Use 0 to close at any number of arrivals."
             )
 
     def start(self) -> StoppingMemory:
@@ -136,6 +154,9 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
             return self._give_up(progress)
         out = int(np.count_nonzero(np.isinf(progress.arrivals) & ~progress.gone))
         coming = plan.correction.applied(ahead.arrivals, ahead.times - progress.elapsed, out)
+        if self.optimism:
+            hoped = 1.0 + self.optimism * max(0.0, 1.0 - len(progress.arrivals) / FEW)
+            coming = np.minimum(coming * hoped, float(out))
         have = np.array([float(progress.count)])
         value = self.objective.expected(have + coming, ahead.variance) - self.objective.value(have)
         price = plan.price + ahead.back * (plan.at_home - plan.price)
@@ -165,6 +186,6 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
             return Wait(count=1)
         there = len(progress.arrivals) - int(np.count_nonzero(progress.gone))
         until = FIRST * float(progress.arrivals.min())
-        if CROWD * progress.count < there and progress.elapsed < until:
+        if 0 < self.crowd * progress.count < there and progress.elapsed < until:
             return Wait(until=until)
         return Close()
