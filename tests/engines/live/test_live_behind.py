@@ -10,7 +10,7 @@ from live_processes import SCRIPTS
 
 from tailcut.engines.live.launch import launch
 
-WORKERS, FAR, TOTAL = 3, 10, 400
+WORKERS, FAR, TOTAL = 3, 10, 160
 
 
 def test_who_is_late_by_more_than_is_kept_copies_the_state(

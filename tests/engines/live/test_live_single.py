@@ -35,22 +35,22 @@ def started(script: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_two_scripts_on_one_machine_train_by_themselves_and_say_so_once() -> None:
-    with started("single.py", "0") as one, started("single.py", "1") as other:
+    with started("single.py", "0") as one, started("single.py", "1", "whole") as other:
         ended = [process.communicate(timeout=limit(120)) for process in (one, other)]
     for process, (out, err) in zip((one, other), ended, strict=True):
         assert process.returncode == 0, err
         assert err.count("No launcher has started this process, so it trains by itself") == 1
         assert len(err.splitlines()) == 1, "nothing else, no warning that others may connect among it"
-        told = json.loads(out)
-        assert told["whole"] == [[[0, 5], [1, 5]], 10, 0]
-        assert told["stopped"] == [False, 5, 0]
-        assert told["accumulated"] == [[1, 2, 3, 1] * 2, 4, 0]
-        assert told["rounds"] == [6, 6, 0]
-        why, version, left_behind = told["broken"]
-        assert why.startswith(
-            "The loop over the batches of epoch 0 was left at version 2, but the epoch ends at version 5"
-        )
-        assert (version, left_behind) == (2, 0)
+        assert json.loads(out)["whole"] == [[[0, 5], [1, 5]], 10, 0]
+    told = json.loads(ended[0][0])
+    assert told["stopped"] == [False, 5, 0]
+    assert told["accumulated"] == [[1, 2, 3, 1] * 2, 4, 0]
+    assert told["rounds"] == [6, 6, 0]
+    why, version, left_behind = told["broken"]
+    assert why.startswith(
+        "The loop over the batches of epoch 0 was left at version 2, but the epoch ends at version 5"
+    )
+    assert (version, left_behind) == (2, 0)
 
 
 def test_cells_of_a_notebook_run_again_also_after_they_were_interrupted() -> None:

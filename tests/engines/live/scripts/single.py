@@ -1,4 +1,7 @@
-"""One process trains several nets, one after the other, each in another kind of loop; it prints what came of it."""
+"""One process trains several nets, one after the other, each in another kind of loop; it prints what came of it.
+
+single.py SEED [KIND …]
+"""
 
 from __future__ import annotations
 
@@ -75,6 +78,8 @@ if __name__ == "__main__":
     torch.manual_seed(int(sys.argv[1]))
     data, told = [torch.randn(4, 3) for _ in range(UPDATES)], dict[str, object]()
     for kind in (whole, stopped, broken, accumulated, rounds):
+        if kind.__name__ not in (sys.argv[2:] or [kind.__name__]):
+            continue
         net = nn.Linear(3, 1)
         inner = torch.optim.SGD(net.parameters(), lr=0.1)
         opt = tailcut.Optimizer(inner, net, scheduler=RATES.__getitem__, max_wait=100.0)
