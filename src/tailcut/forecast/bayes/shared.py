@@ -47,6 +47,8 @@ SIMPLER = 1.5
 """Weight by which a factor at home is multiplied where a round does not tell: chance alone moves the mean of all."""
 ASTRAY, AWAY = 0.05, 0.5
 """Chance of having been at or around home under which a round was elsewhere, and what then is kept of home's past."""
+FAR, LEFT = 3 * PER_OCTAVE, 0.1
+"""Cells beyond which a round was far from home, and what then is kept: a step of everything to another scale is rare."""
 NEAR = 4
 """Cells around the likeliest shift over which it is averaged."""
 MOST_TELLING = 512
@@ -180,8 +182,10 @@ def followed(
         mean = share[:, away == state].mean(axis=1)
         weights[state] = np.maximum(weights[state] + ADAPT * (mean - weights[state]), LEAST)
     visited = _rows(shared.groups, shared.visited, ids) * (1.0 - FORGET) + after
-    keep = np.where(at_home, 1.0 - FORGET, AWAY)[:, None]
-    recent = _rows(shared.groups, shared.recent, ids) * keep + after
+    recent = _rows(shared.groups, shared.recent, ids)
+    is_far = np.abs(np.argmax(after, axis=1) - _homes(recent)) > FAR
+    keep = np.where(at_home, 1.0 - FORGET, np.where(is_far, LEFT, AWAY))
+    recent = recent * keep[:, None] + after
     return replace(
         _merged(shared, ids, after, visited, recent), weights=weights / weights.sum(axis=1, keepdims=True)
     )
@@ -196,9 +200,7 @@ def _mixed(weights: FloatArray, parts: FloatArray) -> FloatArray:
 def _parts(shared: Shared, ids: IntArray) -> tuple[FloatArray, IntArray]:
     """`(parts, groups, shifts)` laws that the mixture is made of; `(groups,)` 1 where a group was away from home."""
     visited, recent = (_rows(shared.groups, table, ids) for table in (shared.visited, shared.recent))
-    known = recent.sum(axis=1) > 0.0
-    middle = np.argmax(np.cumsum(recent, axis=1) >= 0.5 * recent.sum(axis=1, keepdims=True), axis=1)
-    home = np.where(known, middle, REACH)
+    home = _homes(recent)
     last = _rows(shared.groups, shared.laws, ids)
     last[last.sum(axis=1) == 0.0, REACH] = 1.0
     point = np.zeros_like(last)
@@ -217,6 +219,14 @@ def _parts(shared: Shared, ids: IntArray) -> tuple[FloatArray, IntArray]:
     out /= out.sum(axis=2, keepdims=True)
     away = np.abs(np.argmax(last, axis=1) - home) > NEAR
     return out, away.astype(np.int64)
+
+
+def _homes(recent: FloatArray) -> IntArray:
+    """`(groups,)` index of the middle of where each group has been of late; no shift where nothing is known."""
+    total = recent.sum(axis=1)
+    middle = np.argmax(np.cumsum(recent, axis=1) >= 0.5 * total[:, None], axis=1)
+    out: IntArray = np.where(total > 0.0, middle, REACH)
+    return out
 
 
 def _back(shared: Shared, visited: FloatArray, home: IntArray) -> FloatArray:

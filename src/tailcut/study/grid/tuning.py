@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tailcut.study.grid.config import Arm, Study
-from tailcut.study.grid.folder import Try
+
+if TYPE_CHECKING:  # A report needs the rest of this module, and no torch.
+    from tailcut.study.grid.folder import Try
 
 FIRST_SEED = 1000
 """Of the tuning; results use 0, 1, …"""
