@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tailcut.outlook import Outlook
+from tailcut.rules import Opening, Stopping
 from tailcut.shared_outlook import SharedOutlook, outlook_of
 from tailcut.shifts import Evidence, few_of, honest, positions, some_of, survival_of
-from tailcut.types import FloatArray, Forecast, SharedLaws
+from tailcut.types import FloatArray, Forecast, Roster, SharedLaws
 
 CELLS, PER_OCTAVE, REACH, ORIGIN = 256, 32, 96, 1 / 16
 ONE_SECOND = 4 * PER_OCTAVE
@@ -19,20 +22,29 @@ def bell(middle: float, spread: float) -> FloatArray:
     return raw / raw.sum()
 
 
-def shared(
-    n: int, spread: float = 2.0, prior: FloatArray | None = None, atoms: tuple[float, ...] = ()
-) -> SharedOutlook:
-    """n workers about 1 second; the factor is certain unless a prior is given."""
-    law, beyond = honest(np.tile(bell(ONE_SECOND, spread), (n, 1)), np.full(n, ONE_SECOND), n)
+def forecast_of(
+    n: int,
+    spread: float = 2.0,
+    prior: FloatArray | None = None,
+    atoms: tuple[float, ...] = (),
+    slow: tuple[int, int] = (0, 0),
+) -> Forecast:
+    """n workers about 1 second, the last `slow[0]` of them `slow[1]` cells later; the factor is certain by default."""
+    middles = np.full(n, ONE_SECOND)
+    middles[n - slow[0] :] += slow[1]
+    law, beyond = honest(np.stack([bell(middle, spread) for middle in middles]), middles, n)
     if prior is None:
         prior = np.zeros(2 * REACH + 1)
         prior[REACH] = 1.0
     laws = SharedLaws(law, beyond, prior[None], ORIGIN, PER_OCTAVE, np.array(atoms))
     curves = np.ones((1, n, 1))
-    forecast = Forecast(
+    return Forecast(
         np.arange(n), np.array([1.0]), curves, np.ones((1, 1)), np.zeros(n, np.int64), shared=laws
     )
-    outlook = outlook_of(forecast)
+
+
+def shared(*args: Any, **kwargs: Any) -> SharedOutlook:
+    outlook = outlook_of(forecast_of(*args, **kwargs))
     assert isinstance(outlook, SharedOutlook)
     return outlook
 
@@ -137,6 +149,32 @@ def test_between_two_atoms_nobody_comes() -> None:
     after = outlook.future(1.0, np.array([1.0, 1.0, 1.0, np.inf]), gone)
     assert after.times[0] > 1.0
     assert after.arrivals[0] < 0.3
+
+
+@pytest.mark.parametrize("prior", [None, wide()], ids=["certain", "wide"])
+def test_nobody_has_come_with_the_product_of_all_chances_to_be_out(prior: FloatArray | None) -> None:
+    outlook = shared(4, prior=prior, slow=(3, 75))
+    ahead = outlook.usual()
+    assert ahead.nobody is not None
+    if prior is None:
+        # The survival of the fast worker, since the others are sure to be out: not that of four alike.
+        law, beyond = honest(bell(ONE_SECOND, 2.0)[None], np.array([ONE_SECOND]), 4)
+        cells = np.round(positions(ahead.times, ORIGIN, PER_OCTAVE)).astype(int) - 1
+        near = (cells > ONE_SECOND - 8) & (cells < ONE_SECOND + 8)
+        assert near.sum() > 10
+        expected = survival_of(law, beyond)[0, cells[near]]
+        np.testing.assert_allclose(ahead.nobody[near], expected, rtol=0.02, atol=1e-4)
+    else:
+        assert (np.diff(ahead.nobody) <= 1e-12).all()
+        assert ahead.nobody[0] > 0.9
+        assert ahead.nobody[-1] < 0.01
+
+
+def test_a_second_is_worth_what_the_fast_one_of_four_makes() -> None:
+    """It comes after 1 second and the others after 5, so closing with it makes 1 gradient a second, waiting .8."""
+    rule = Stopping()
+    plan = rule.plan(rule.start(), Opening(Roster.of(4), forecast_of(4, slow=(3, 75))))
+    assert plan.price == pytest.approx(1.0, rel=0.02)
 
 
 def test_few_shifts_represent_all() -> None:

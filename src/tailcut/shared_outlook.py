@@ -43,7 +43,7 @@ def _borders(atoms: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 class SharedOutlook:
-    """A forecast made ready for many questions during one round. Never changes."""
+    """A forecast made ready for many questions during one round. Never changes, but for what it keeps."""
 
     def __init__(self, forecast: Forecast, laws: SharedLaws) -> None:
         self._laws = laws
@@ -60,6 +60,7 @@ class SharedOutlook:
         self._some = some_of(forecast.groups, MOST_TELLING)
         self._evidence = self._told_by(self._some)
         self._silence: Silence | None = None
+        self._silent: dict[int, FloatArray] = {}
 
     def future(
         self, elapsed: Seconds, arrivals: FloatArray, gone: BoolArray, variance: bool = False
@@ -90,11 +91,19 @@ class SharedOutlook:
         rare = (reached <= RARE) | (reached - prior >= 1.0 - RARE)
         odds = np.where(rare, 0.0, prior)
         odds /= odds.sum(axis=1, keepdims=True)
-        return self._future(0.0, self._now(0.0), odds, np.ones(len(self._groups), np.bool_), variance)
+        everybody = np.ones(len(self._groups), np.bool_)
+        return self._future(0.0, self._now(0.0), odds, everybody, variance, opening=True)
 
     def _future(
-        self, elapsed: Seconds, now: float, odds: FloatArray, out: BoolArray, variance: bool
+        self,
+        elapsed: Seconds,
+        now: float,
+        odds: FloatArray,
+        out: BoolArray,
+        variance: bool,
+        opening: bool = False,
     ) -> Future:
+        """Look ahead given the odds of the shifts; only at the opening the chance that nobody comes is told."""
         parts = []
         for group in np.unique(self._groups[out]).tolist():
             shifts, weights = few_of(odds[group], MOST_SHIFTS)
@@ -107,12 +116,13 @@ class SharedOutlook:
             average = weights @ mean
             expected += len(rows) - average
             everyone *= weights @ all_in
-            # As if the workers of a group were alike.
-            nobody *= weights @ np.minimum(mean / len(rows), 1.0) ** len(rows)
+            if opening:
+                nobody *= weights @ np.exp(self._log_silence(rows, ahead[None, :] - shifts[:, None]))
             if variance:
                 spread += weights @ (within + (mean - average) ** 2)
         anybody = 1.0 - everyone
-        return Future(moments, expected, spread, integral(elapsed, moments, anybody, steps), nobody)
+        waiting = integral(elapsed, moments, anybody, steps)
+        return Future(moments, expected, spread, waiting, nobody if opening else None)
 
     def surprise(self, begin: Seconds, end: Seconds, arrivals: FloatArray) -> float:
         """Return the arrivals that were due in a silence (begin, end], given the arrivals at `begin`.
@@ -272,6 +282,17 @@ class SharedOutlook:
         picked = np.take_along_axis(total, np.clip(at, 0, self._cells - 1), axis=1)
         picked = np.where(at < 0, weights.sum(axis=0)[:, None], picked)
         out: FloatArray = picked * np.exp(log_tail * np.maximum(at - self._cells + 1, 0))
+        return out
+
+    def _log_silence(self, rows: IntArray, at: IntArray) -> FloatArray:
+        """Log-probability that none of the workers of a whole group has come by the ends of any cells."""
+        group = int(self._groups[rows[0]])
+        if group not in self._silent:
+            self._silent[group] = np.log(self._survival[rows]).sum(axis=0)
+        inside = self._silent[group][np.clip(at, 0, self._cells - 1)]
+        out: FloatArray = np.where(at < 0, 0.0, inside) + len(rows) * LOG_TAIL * np.maximum(
+            at - self._cells + 1, 0
+        )
         return out
 
     def _cells_of(self, rows: IntArray, at: IntArray) -> FloatArray:

@@ -48,7 +48,7 @@ SIMPLER = 1.5
 ASTRAY, AWAY = 0.05, 0.5
 """Chance of having been at or around home under which a round was elsewhere, and what then is kept of home's past."""
 FAR, LEFT = 3 * PER_OCTAVE, 0.1
-"""Cells beyond which a round was far from home, and what then is kept: a step of everything to another scale is rare."""
+"""Cells beyond which a round was far from home, and the share of home's past that is then kept."""
 NEAR = 4
 """Cells around the likeliest shift over which it is averaged."""
 MOST_TELLING = 512
