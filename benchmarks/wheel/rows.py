@@ -113,6 +113,7 @@ ROWS = (
     _command("train", "--workers", "2", "--updates", "2", needs=(*LIVE, "sklearn"), takes_long=True),
     _command(*TRAIN, "--report", "t.html", needs=(*LIVE, "matplotlib"), takes_long=True),
     _command(*TRAIN, "--engine", "ray", needs=("torch", "ray"), takes_long=True),
+    _command(*TRAIN, "--engine", "ray", "--slow", "none", needs=("torch", "ray"), code=2),
     _command("watch", "none", "--once", code=2),
     _command("controller", "--workers", "1", "--max-wait", "1", needs=("zmq", "msgspec")),
     _command("controller", "--workers", "1", "--tensorboard", "s", needs=("zmq", "msgspec", "tensorboard")),

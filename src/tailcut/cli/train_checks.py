@@ -66,7 +66,6 @@ def check_names(job: Job, engine: str) -> None:
 
 
 def _check_policy(arm: Arm, job: Job, engine: str) -> None:
-    from tailcut.engines.live.controller.checks import check_parameters
     from tailcut.learning.rates import RATES, refuse_mismatch
     from tailcut.round import Rounds
 
@@ -77,6 +76,9 @@ def _check_policy(arm: Arm, job: Job, engine: str) -> None:
             raise
         raise UnknownNameError("policy", arm.policy, [*names.policies(), "ddp"]) from error
     if engine == TORCH:
+        # Only here: it needs packages that training on Ray does without.
+        from tailcut.engines.live.controller.checks import check_parameters
+
         if entrant.acceptance.max_staleness != 0:
             raise ParameterError(
                 f"{arm.policy} accepts gradients of older parameters, which live training does not. Take a "
