@@ -123,7 +123,7 @@ def test_lines_of_no_run_of_the_tuning_change_no_choice(done: Path) -> None:
     tried.write_text("\n".join(lines) + "\n")
 
 
-def test_broken_off_and_damaged_runs_alone_are_repeated(done: Path, tmp_path: Path) -> None:
+def test_broken_off_and_damaged_runs_alone_are_repeated(done: Path) -> None:
     before = journals(done)
     cut = done / "runs/logistic/demo8/static/1.jsonl"
     cut.write_text("\n".join(cut.read_text().splitlines()[:-1]) + "\n")
@@ -133,12 +133,12 @@ def test_broken_off_and_damaged_runs_alone_are_repeated(done: Path, tmp_path: Pa
     carried_out(done)
     assert journals(done) == before
     assert (done / "runs/logistic/demo8/gain/0.jsonl").stat().st_mtime_ns == kept
-    # The same from the start, elsewhere: a run depends on its head alone.
-    carried_out(tmp_path / "again")
-    assert journals(tmp_path / "again") == before
 
 
-def test_what_tuning_has_tried_survives_a_break(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_tuning_has_tried_survives_a_break(
+    done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs are done anew, elsewhere, and come out as those of a study without a break: a run depends on its head alone."""
     calls = []
     plain = grid_module.try_rates
 
@@ -154,8 +154,8 @@ def test_what_tuning_has_tried_survives_a_break(tmp_path: Path, monkeypatch: pyt
     assert len(Folder(tmp_path / "one").tried()) == 2 * len(STUDY.rates)
     monkeypatch.setattr(grid_module, "try_rates", plain)
     carried_out(tmp_path / "one")
-    carried_out(tmp_path / "two")
-    assert journals(tmp_path / "one") == journals(tmp_path / "two")
+    assert journals(tmp_path / "one") == journals(done)
+    assert json.loads((tmp_path / "one/tuned.json").read_text()) == json.loads((done / "tuned.json").read_text())
 
 
 def test_a_loss_that_becomes_no_number_ends_its_run_alone(tmp_path: Path) -> None:
