@@ -22,7 +22,6 @@ from tailcut.study.grid.journal import Head, Writer, read_journal
 from tailcut.study.grid.makers import Makers
 from tailcut.study.grid.run import Result
 from tailcut.study.grid.tuning import Choice, best
-from tailcut.study.parallel import Job, each_done
 
 MAKERS = Makers(names.task, names.source, names.entrant)
 STUDY = Study(
@@ -258,17 +257,3 @@ def test_different_names_have_different_paths() -> None:
     assert len({slug(name) for name in names_}) == len(names_)
     assert slug("plain") == "plain"
     assert all("/" not in slug(name) for name in names_)
-
-
-def square(number: int) -> int:
-    if number == 13:
-        raise InputError("Thirteen is not squared here.")
-    return number * number
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-def test_work_is_spread_and_its_errors_are_sentences(processes: int) -> None:
-    jobs = [Job(number, square, (number,)) for number in range(5)]
-    assert dict(each_done(jobs, processes)) == {number: number**2 for number in range(5)}
-    with pytest.raises(InputError, match="Thirteen"):
-        list(each_done([*jobs, Job(13, square, (13,))], processes))
