@@ -137,7 +137,7 @@ def test_broken_off_and_damaged_runs_alone_are_repeated(done: Path) -> None:
 def test_what_tuning_has_tried_survives_a_break(
     done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The runs are done anew, elsewhere, and come out as those of a study without a break: a run depends on its head alone."""
+    """All runs are done anew, elsewhere, and are those of a study without a break: a run depends on its head alone."""
     calls = []
     plain = grid_module.try_rates
 
@@ -154,7 +154,9 @@ def test_what_tuning_has_tried_survives_a_break(
     monkeypatch.setattr(grid_module, "try_rates", plain)
     carried_out(tmp_path / "one")
     assert journals(tmp_path / "one") == journals(done)
-    assert json.loads((tmp_path / "one/tuned.json").read_text()) == json.loads((done / "tuned.json").read_text())
+    assert json.loads((tmp_path / "one/tuned.json").read_text()) == json.loads(
+        (done / "tuned.json").read_text()
+    )
 
 
 def test_a_loss_that_becomes_no_number_ends_its_run_alone(tmp_path: Path) -> None:
