@@ -35,7 +35,7 @@ STUDY = Study(
         Arm("async", ("async",)),
     ),
     seeds=2,
-    rounds=25,
+    rounds=12,
     rates=(0.05, 0.5),
 )
 
@@ -74,7 +74,7 @@ def test_there_is_a_whole_journal_for_every_arm_and_seed(done: Path) -> None:
 
 def test_every_arm_sees_the_same_first_weights_and_the_same_run_times(done: Path) -> None:
     first = {arm: read_journal(done / f"runs/logistic/demo8/{arm}/0.jsonl") for arm in ("wait-all", "static")}
-    rows = np.sort(timed(names.source("demo8"), 0, 25).draw.table.seconds, axis=1)
+    rows = np.sort(timed(names.source("demo8"), 0, STUDY.rounds).draw.table.seconds, axis=1)
     assert first["wait-all"].points[0].seconds == pytest.approx(rows[0, -1])
     waited = int(first["static"].head.policy[-1])
     assert first["static"].points[0].seconds == pytest.approx(rows[0, waited - 1])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from enum import Enum
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -36,6 +35,8 @@ IN_ANY_ORDER = frozenset({"accepted", "_staleness"})
 """Lists whose order is only the one in which things came."""
 
 _PLAIN_TYPES = frozenset({type(None), bool, int, str, bytes})
+_FIELDS: dict[type, tuple[tuple[str, ...], frozenset[str]]] = {}
+"""The slots that count and the fields that do not, by class."""
 _UNSET = object()
 """The value of a slot that has none."""
 
@@ -53,7 +54,8 @@ def frozen(value: Any) -> Hashable:
 def _frozen(value: Any, seen: dict[int, int]) -> Hashable:
     kind = type(value)
     if kind in _PLAIN_TYPES or isinstance(value, Enum):
-        return value
+        plain: Hashable = value
+        return plain
     if isinstance(value, float):
         return "number" if math.isfinite(value) else repr(value)
     if isinstance(value, np.ndarray):
@@ -71,7 +73,9 @@ def _frozen(value: Any, seen: dict[int, int]) -> Hashable:
     if id(value) in seen:
         return "seen", seen[id(value)]
     seen[id(value)] = len(seen)
-    slots, passed_over = _slots(kind)
+    if kind not in _FIELDS:
+        _FIELDS[kind] = _slots(kind)
+    slots, passed_over = _FIELDS[kind]
     found: list[Hashable] = [kind.__name__]
     for name in slots:
         each = getattr(value, name, _UNSET)
@@ -90,7 +94,6 @@ def _field(name: str, value: Any, seen: dict[int, int]) -> Hashable:
     return found
 
 
-@cache
 def _slots(kind: type) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return the slots of a type that count, and the fields that do not."""
     passed_over = MATTERS_NOT.get(kind.__name__, frozenset())
