@@ -107,7 +107,7 @@ def test_the_table_section() -> None:
 
 
 def test_the_sections_about_changes() -> None:
-    drift_claims = drift.main(1, 20, 40, ["log-normal, sigma .2, then .6"], epochs=1, processes=0)
+    drift_claims = drift.main(1, 12, 20, ["log-normal, sigma .2, then .6"], epochs=1, processes=0)
     member_claims = membership.main(1, 12, 12, processes=0)
     assert len(drift_claims) == len(member_claims) == 1
 

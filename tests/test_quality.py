@@ -50,9 +50,9 @@ def test_on_recorded_traces(trace: str, least: float) -> None:
     assert ours >= max(facts[b].of_clairvoyant.mean for b in ("best-static", "best-deadline")) - 0.01
 
 
-@pytest.mark.parametrize("source", ["demo8", "nodes16"])
-def test_the_learned_model_is_within_a_point_of_the_true_law(source: str) -> None:
-    facts = found(source, "bayes", Setting(seeds=1, rounds=200))
+@pytest.mark.parametrize(("source", "rounds"), [("demo8", 200), ("nodes16", 120)])
+def test_the_learned_model_is_within_a_point_of_the_true_law(source: str, rounds: int) -> None:
+    facts = found(source, "bayes", Setting(seeds=1, rounds=rounds))
     informed = facts["bayes"].of_informed
     assert informed is not None
     assert informed.mean >= 0.99
@@ -60,7 +60,7 @@ def test_the_learned_model_is_within_a_point_of_the_true_law(source: str) -> Non
 
 @pytest.mark.parametrize("late_finish", [False, True])
 def test_on_nodes_that_slow_down(late_finish: bool) -> None:
-    setting = Setting(late_finish=late_finish, seeds=1, rounds=160)
+    setting = Setting(late_finish=late_finish, seeds=1, rounds=100)
     facts = found("xeon158", "stopping,empirical,elfving,backup", setting)
     ours = facts["stopping"].of_clairvoyant.mean
     for rival in ("empirical", "elfving", "backup"):
@@ -82,7 +82,7 @@ def test_on_rare_stragglers_it_is_near_the_optimum() -> None:
     assert run.throughput(50) >= 0.97 * counts.sum() / elapsed.sum()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_it_gets_out_of_the_trap(seed: int) -> None:
     """Eight of ten workers become three times slower for good at round 100 and are cut at first."""
     draw = names.source("trap10").draw(seed, rounds=400)

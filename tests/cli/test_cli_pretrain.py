@@ -18,7 +18,9 @@ from tailcut.study.pretraining import random_table
 
 
 def test_it_writes_a_model_that_bayes_reads(cli: Cli) -> None:
-    ended = cli("pretrain", "-o", "prior.safetensors", "--clusters", "12", "--rounds", "40", "--epochs", "1")
+    # The 12 random clusters of seed 83 are smaller than those of any other seed under 100.
+    least = ("--clusters", "12", "--rounds", "40", "--epochs", "1", "--seed", "83")
+    ended = cli("pretrain", "-o", "prior.safetensors", *least)
     assert ended.code == 0
     assert "12 clusters" in ended.out
     shapes = [weight.shape for weight in read_bayes("prior.safetensors").weights]

@@ -36,7 +36,7 @@ OTHERS = [
     "trend:objective=gain",
     "bayes:objective=gain:fair=4",
 ]
-WHERE = [("nodes16", False), ("nodes16", True), ("fail-and-return", True)]
+WHERE = [("nodes16", False), ("fail-and-return", True)]
 
 
 @cache

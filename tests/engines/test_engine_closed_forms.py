@@ -101,7 +101,7 @@ def test_rounds_at_once_give_the_same_closed_form() -> None:
 
 @pytest.mark.parametrize("n", [4, 10])
 def test_asynchronous_gradients_of_equal_workers_are_n_minus_1_versions_old(n: int) -> None:
-    table = Table.dense(np.random.default_rng(0).lognormal(0.0, 0.3, (3000, n)))
+    table = Table.dense(np.random.default_rng(0).lognormal(0.0, 0.3, (1500, n)))
     named = POLICIES["async"]
     simulated = replay(table, named.make(), acceptance=named.acceptance)
     assert simulated.staleness[SETTLED:].mean() == pytest.approx(n - 1, rel=0.01)
@@ -109,7 +109,7 @@ def test_asynchronous_gradients_of_equal_workers_are_n_minus_1_versions_old(n: i
 
 @pytest.mark.parametrize(("n", "k"), [(12, 2), (12, 4), (30, 15)])
 def test_softsync_gradients_are_about_k_versions_old(n: int, k: int) -> None:
-    table = Table.dense(np.random.default_rng(0).lognormal(0.0, 0.3, (1500, n)))
+    table = Table.dense(np.random.default_rng(0).lognormal(0.0, 0.3, (800, n)))
     named = POLICIES["softsync"]
     simulated = replay(table, named.make(k=k), acceptance=named.acceptance)
     cutoff = n // k

@@ -62,7 +62,7 @@ def assert_same(one: Table, other: Table) -> None:
 
 
 @given(tables(INTEGERS | PLAIN_TEXTS, whole=True), st.sampled_from(list(WRITERS)))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 def test_every_format_gives_the_table_back(table: Table, ending: str) -> None:
     assert_same(back(table, ending), table)
 
@@ -81,7 +81,7 @@ def test_dense_keeps_empty_rounds_any_name_and_any_order(table: Table) -> None:
 
 
 @given(tables(INTEGERS | TEXTS, whole=False), st.sampled_from(list(WRITERS)))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 def test_what_is_not_refused_comes_back_the_same(table: Table, ending: str) -> None:
     try:
         same = back(table, ending)
@@ -118,7 +118,7 @@ def sound() -> dict[str, bytes]:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 def test_a_damaged_file_is_refused_or_read(sound: dict[str, bytes], data: st.DataObject) -> None:
     ending = data.draw(st.sampled_from(sorted(sound)))
     content = bytearray(sound[ending])

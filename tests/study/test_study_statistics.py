@@ -74,9 +74,12 @@ def test_the_least_chance_is_two_to_the_minus_n() -> None:
 def test_beyond_what_can_be_counted_out_it_is_estimated_and_never_zero() -> None:
     rng = np.random.default_rng(0)
     values = rng.normal(-0.3, 1.0, MAX_EXACT + 4)
-    exact = stats.permutation_test(
-        (values,), np.sum, permutation_type="samples", alternative="less", n_resamples=np.inf
-    ).pvalue
+    # All 2^20 sums: each of one half of the values is held against the sorted ones of the other half.
+    half = len(values) // 2
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=half)))
+    left, right = signs @ values[:half], np.sort(signs @ values[half:])
+    below = np.searchsorted(right, values.sum() + 1e-12 - left, side="right")
+    exact = below.sum() / (len(left) * len(right))
     assert sign_flip_test(values) == pytest.approx(exact, abs=0.005)
     assert 0 < sign_flip_test(np.full(40, -1.0)) < 1e-4
 
@@ -97,7 +100,7 @@ def reaches(seconds: np.ndarray, ended: float = 100.0) -> dict[int, Reach]:
     return {seed: Reach(float(s), ended if math.isinf(s) else float(s)) for seed, s in enumerate(seconds)}
 
 
-@pytest.mark.parametrize("seeds", [3, 5, 10, 12])
+@pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_arms_without_a_difference_are_hardly_ever_told_apart(seeds: int) -> None:
     """Eight arms and their reference, all alike: log-normal times that share what a seed makes of them.
 

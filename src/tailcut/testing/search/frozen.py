@@ -7,7 +7,7 @@ Moments and durations count only as being there or not: what is explored must no
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -34,7 +34,11 @@ MATTERS_NOT: Mapping[str, frozenset[str]] = {
 IN_ANY_ORDER = frozenset({"accepted", "_staleness"})
 """Lists whose order is only the one in which things came."""
 
-_PLAIN = (type(None), bool, int, str, bytes, Enum)
+_PLAIN_TYPES = frozenset({type(None), bool, int, str, bytes})
+_FIELDS: dict[type, tuple[tuple[str, ...], frozenset[str]]] = {}
+"""The slots that count and the fields that do not, by class."""
+_UNSET = object()
+"""The value of a slot that has none."""
 
 
 def frozen(value: Any) -> Hashable:
@@ -48,18 +52,20 @@ def frozen(value: Any) -> Hashable:
 
 
 def _frozen(value: Any, seen: dict[int, int]) -> Hashable:
-    if isinstance(value, _PLAIN):
-        return value
+    kind = type(value)
+    if kind in _PLAIN_TYPES or isinstance(value, Enum):
+        plain: Hashable = value
+        return plain
     if isinstance(value, float):
         return "number" if math.isfinite(value) else repr(value)
     if isinstance(value, np.ndarray):
-        return tuple(_frozen(each, seen) for each in value.tolist())
+        return tuple([_frozen(each, seen) for each in value.tolist()])
     if isinstance(value, tuple | list):
-        return tuple(_frozen(each, seen) for each in value)
+        return tuple([_frozen(each, seen) for each in value])
     if isinstance(value, set | frozenset):
         return tuple(sorted(value))
     if isinstance(value, dict):
-        return tuple(sorted((key, _frozen(each, seen)) for key, each in value.items()))
+        return tuple(sorted([(key, _frozen(each, seen)) for key, each in value.items()]))
     if isinstance(value, Applied):
         return value.version, value.chain
     if callable(value):
@@ -67,9 +73,18 @@ def _frozen(value: Any, seen: dict[int, int]) -> Hashable:
     if id(value) in seen:
         return "seen", seen[id(value)]
     seen[id(value)] = len(seen)
-    passed_over = MATTERS_NOT.get(type(value).__name__, frozenset())
-    fields = ((name, getattr(value, name)) for name in _names(value) if name not in passed_over)
-    return type(value).__name__, *(_field(name, each, seen) for name, each in fields)
+    if kind not in _FIELDS:
+        _FIELDS[kind] = _slots(kind)
+    slots, passed_over = _FIELDS[kind]
+    found: list[Hashable] = [kind.__name__]
+    for name in slots:
+        each = getattr(value, name, _UNSET)
+        if each is not _UNSET:
+            found.append(each if type(each) in _PLAIN_TYPES else _field(name, each, seen))
+    for name, each in getattr(value, "__dict__", {}).items():
+        if name not in passed_over:
+            found.append(each if type(each) in _PLAIN_TYPES else _field(name, each, seen))
+    return tuple(found)
 
 
 def _field(name: str, value: Any, seen: dict[int, int]) -> Hashable:
@@ -79,9 +94,11 @@ def _field(name: str, value: Any, seen: dict[int, int]) -> Hashable:
     return found
 
 
-def _names(value: Any) -> Iterable[str]:
-    """Of all fields that an object has."""
-    if isinstance(value, msgspec.Struct):
-        return value.__struct_fields__
-    slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
-    return [*(name for name in slots if hasattr(value, name)), *getattr(value, "__dict__", ())]
+def _slots(kind: type) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the slots of a type that count, and the fields that do not."""
+    passed_over = MATTERS_NOT.get(kind.__name__, frozenset())
+    if issubclass(kind, msgspec.Struct):
+        slots = list(kind.__struct_fields__)
+    else:
+        slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+    return tuple(name for name in slots if name not in passed_over), passed_over
