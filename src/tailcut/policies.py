@@ -32,7 +32,8 @@ from tailcut.rules import (
 ObjectiveName: TypeAlias = Literal["count", "gain"]
 """What gradients are worth: each the same, or the expected decrease of the loss, as measured so far."""
 OPTIMISM, CROWD = 0.3, 16
-"""Of `bayes`: how much more than expected may still come, and the workers of whom one early arrival says little."""
+"""Settings of the rule of `bayes`: the share by which few workers are hoped to bring more than expected, and the number
+of workers of whom one early arrival says little."""
 EmissionName: TypeAlias = Literal["normal", "mixture"]
 """The law of a worker's run time given the hidden state of `bdsgd`: one normal law as published, or a mixture."""
 PARTS = 3

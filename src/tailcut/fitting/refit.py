@@ -128,7 +128,7 @@ class Refit(Forecaster[RefitBelief]):
         return replace(after, recent=recent, changed=changed)
 
     def forecast(self, belief: RefitBelief, roster: Roster) -> Forecast | None:
-        """As the model in use says; None while rounds are collected."""
+        """Return the forecast of the model in use; None while rounds are collected."""
         if belief.model is None or belief.changed:
             return None
         return self._forecaster(belief.model).forecast(belief.inner, roster)

@@ -13,7 +13,7 @@ S = TypeVar("S")
 
 @runtime_checkable
 class Trainable(Protocol):
-    """What a forecaster has beside its usual methods if it can be trained on whole rounds before a run."""
+    """A forecaster that can be trained on whole rounds before a run, beside its usual methods."""
 
     @property
     def is_trained(self) -> bool:

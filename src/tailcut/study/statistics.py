@@ -1,4 +1,4 @@
-"""What a few seeds show: t intervals, paired sign-flip permutation tests, Holm's correction."""
+"""Statistics of a few seeds: t intervals, paired sign-flip permutation tests, Holm's correction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `low` to `high`; both NaN where there is too little to tell."""
+    """An interval from `low` to `high`; both are NaN where there is too little to tell."""
 
     low: float
     high: float

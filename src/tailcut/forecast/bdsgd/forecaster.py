@@ -140,7 +140,7 @@ class Bdsgd(Forecaster[BdsgdBelief]):
         return BdsgdBelief((*belief.rounds, seconds)[-model.sizes.window :], belief.counter + 1)
 
     def log_score(self, belief: BdsgdBelief, seen: RunTimes) -> float | None:
-        """How well the round was foretold: mean log density over its workers, for run times in the model's unit.
+        """Score the forecast of a round: the mean log density over its workers, for run times in the model's unit.
 
         Run times beyond what training has seen are read as its ceiling, as the model reads them.
 

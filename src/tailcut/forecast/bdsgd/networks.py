@@ -22,7 +22,7 @@ from tailcut.types import FloatArray
 LEAST_SD = 1e-3
 """In units of the mean run time, or of a standardised state: a normal needs some spread."""
 FIRST_ODDS, FIRST_PLACES, FIRST_WIDTHS = (0.8, 0.15, 0.05), (-0.2, 0.3, 2.0), (0.4, 0.8, 2.0)
-"""Where the parts of a mixture begin: a narrow body, a wide one, a tail. Places and widths are in deviations of what
+"""The first parts of a mixture: a narrow body, a wide one, a tail. Places and widths are in deviations of what
 the principal components leave of a worker's run times."""
 
 
@@ -244,7 +244,7 @@ def _first_emission(
 
 
 def _spread_out(values: tuple[float, ...], parts: int) -> FloatArray:
-    """As many values as there are parts, between the given ones."""
+    """Return as many values as there are parts, between the given ones."""
     out: FloatArray = np.interp(np.linspace(0, 1, parts), np.linspace(0, 1, len(values)), values)
     return out
 

@@ -23,7 +23,7 @@ Test: TypeAlias = Literal["permutation", "t"]
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How one run came to the target, or did not.
+    """The way of one run to the target, or the end of its budget.
 
     Attributes:
         seconds: to the target; infinite where it was not reached.
@@ -154,7 +154,7 @@ def _corrected(values: Sequence[FloatArray], tests: Sequence[Test]) -> list[floa
 
 
 def _log_bounds(mine: Reach, other: Reach) -> tuple[float, float]:
-    """What the logarithm of the ratio is not below, and not above; at least one of the two got there."""
+    """Return the bounds of the logarithm of the ratio; at least one of the two runs got there."""
     # Who was still on the way when it ended needs longer than that. Who diverged would never have got there.
     if math.isinf(mine.seconds):
         return (math.inf if mine.diverged else math.log(mine.ended / other.seconds)), math.inf

@@ -87,7 +87,7 @@ def _time(runs: Sequence[FinishedRun]) -> TimeToTarget:
 
 
 def _interval(each: FloatArray, given: FloatArray) -> Interval:
-    """Where the mean time lies; unknown runs make it long, never short."""
+    """Return the interval of the mean time; unknown runs make it long, never short."""
     if len(each) > 1 and np.isinf(given).any():
         return Interval(float("inf"), float("inf"))
     known = t_interval(given)

@@ -30,7 +30,7 @@ def rates_of(study: Study, arm: Arm) -> tuple[float, ...]:
 
 
 def edge_of(rate: float, rates: Sequence[float]) -> Literal["lowest", "highest"] | None:
-    """Which end of the rates that were tried a chosen one is at: a better one may lie beyond.
+    """Return the end of the tried rates at which a chosen one is: a better one may lie beyond.
 
     Returns:
         None within the grid, and where there was nothing to choose from.

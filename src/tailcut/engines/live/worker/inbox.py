@@ -124,7 +124,7 @@ class Inbox:
 
     @property
     def _without(self) -> Seconds:
-        """How long another controller may take to come; the launcher starts none if it or the run has ended."""
+        """Seconds that another controller may take to come; a launcher starts none once it or the run has ended."""
         has_launcher = host_folder() is not None and os.getppid() == self._parent
         return WITHOUT_AT_HOME if has_launcher and not is_over(self._link.address) else WITHOUT
 
