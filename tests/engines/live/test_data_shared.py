@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from tailcut.engines.live import points
 from tailcut.engines.live.data import START, FlatBuffer, ReduceError, TrailerError, Update, reduce
+from tailcut.engines.live.data.group import let_go
 from tailcut.engines.live.data.memory import MOST_SHARERS, NOWHERE, WRITTEN, Memory
 from tailcut.engines.live.data.shared import Shared
 from tailcut.engines.live.messages import Close
@@ -120,7 +121,7 @@ def disagree(here: Here, closes: list[Close]) -> str:
 def one_stays_away(here: Here, silent: bool, lazy: bool) -> tuple[float, str]:
     """Worker 3 does not come: its connections are closed at once, or stay open until all others have given up."""
     name = f"{silent} {lazy}"
-    group = here.another(f"spoilt {name}", PATIENCE, lazy)
+    held = [here.another(f"spoilt {name}", PATIENCE, lazy)]
     here.store.set(f"made {name} {here.place}", "")
     here.store.wait([f"made {name} {place}" for place in ALL])
     memory = own(100)
@@ -128,7 +129,7 @@ def one_stays_away(here: Here, silent: bool, lazy: bool) -> tuple[float, str]:
     if here.place < 3:
         try:
             reduce(
-                group,
+                held[0],
                 here.place,
                 ALL,
                 memory.source,
@@ -143,7 +144,9 @@ def one_stays_away(here: Here, silent: bool, lazy: bool) -> tuple[float, str]:
         here.store.set(f"{name} {here.place}", "")
     elif silent:
         here.store.wait([f"{name} {place}" for place in range(3)])
-    return monotonic() - begun, words
+    seconds = monotonic() - begun
+    let_go(held)  # Where a member has died, torch's group now and then never ends.
+    return seconds, words
 
 
 def one_is_stopped(here: Here, rounds: int) -> str:
