@@ -176,10 +176,12 @@ def one_stays_away(here: Here, accepted: tuple[int, ...], silent: bool) -> tuple
     seconds = monotonic() - begun
     del group
     again = here.another(f"again {name}", PATIENCE)
-    if here.place not in rest:
-        return seconds, words, None
-    reduce(again, here.place, rest, source, out, 7)
-    return seconds, words, out
+    if here.place in rest:
+        reduce(again, here.place, rest, source, out, 7)
+    # Here too: who is done first must not spoil what others still make, or reduce.
+    here.store.set(f"again {name} {here.place}", "")
+    here.store.wait([f"again {name} {place}" for place in range(here.size)])
+    return seconds, words, out if here.place in rest else None
 
 
 def one_is_never_connected(here: Here) -> tuple[float, str]:
