@@ -63,7 +63,7 @@ class Worker:
         members: of its epoch: whom it pulls from.
         joiners: of its epoch: whom it does not.
         out: whether it was refused.
-        asks: whether it has said Hello again, and minds nothing but a new epoch.
+        asks: whether it has said Hello again, and minds nothing of its epoch or an older one.
     """
 
     number: int
@@ -190,7 +190,12 @@ class World:
     def _restart(self, worker: Worker) -> None:
         self._processes += 1
         again = self.workers[worker.number] = Worker(worker.number, process=self._processes)
-        again.outbox.append(hello(worker.number, len(self.workers), process=self._processes))
+        self._greet(again)
+
+    def _greet(self, worker: Worker) -> None:
+        """Say Hello as one that was in no epoch yet."""
+        who = {} if worker.process == 0 else {"process": worker.process}
+        worker.outbox.append(hello(worker.number, len(self.workers), **who))
 
     def _cut(self, worker: Worker) -> None:
         """Its connection breaks; it is connected again at once, but was given up."""
@@ -228,6 +233,9 @@ class World:
                     self._enter(worker, message)
             case Refused():
                 worker.out = True
+            case Again() if worker.asks and message.epoch > worker.epoch:
+                # All are asked once more; what was said before may be of another epoch.
+                self._ask(worker)
             case _ if worker.asks:
                 pass
             case Again() if message.epoch >= worker.epoch:
@@ -325,3 +333,5 @@ class World:
                 if worker.epoch == 0 and isinstance(message, New):
                     worker.inbox.clear()
                     self._enter(worker, message)
+                elif worker.epoch == 0 and isinstance(message, Again):
+                    self._greet(worker)

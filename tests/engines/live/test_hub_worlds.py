@@ -54,17 +54,7 @@ def settle(it: World, draw: random.Random) -> None:
         check(it)
 
 
-@pytest.mark.xfail(
-    raises=IndexError,
-    strict=True,
-    reason="not mended: deaths before the first version can leave nobody asked",
-)
-def test_deaths_before_the_first_version_end_in_no_standstill() -> None:
-    wander(world("backup:c=1", 3), random.Random(244), 120, 0.1)
-
-
-# The same examples each time, while the standstill above is not mended: about one run in some hundred finds it again.
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None)
 @given(
     policy=st.sampled_from(POLICIES),
     workers=st.integers(2, 4),
