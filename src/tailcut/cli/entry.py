@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -68,12 +69,18 @@ def _options(
     """Synchronous SGD that stops waiting at the right moment."""
 
 
+@functools.cache
+def _program() -> Any:
+    """All commands and their options, which typer would otherwise read from the functions again at every call."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line. What a user can mend is said in one sentence on standard error, without a traceback."""
     try:
         with checked_streams() as flush:
             try:
-                app(args=arguments, prog_name="tailcut", standalone_mode=True)
+                _program()(args=arguments, prog_name="tailcut", standalone_mode=True)
             finally:
                 # A failed write must be known now: when Python ends it is too late for a sentence.
                 flush()
