@@ -1,12 +1,13 @@
 """The program `tailcut`, and `python -m tailcut`.
 
-This module imports nothing that takes time: Ctrl-C must not print a traceback while the commands are being imported.
+This module imports nothing that takes time: Ctrl-C must not print a traceback while a command is being imported.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ def main() -> NoReturn:
         if before is signal.default_int_handler:
             # No exception: extension modules that are being imported turn it into others.
             signal.signal(signal.SIGINT, _end)
+        from tailcut.cli import load
         from tailcut.cli import main as command_line
 
+        load(sys.argv[1:])
         signal.signal(signal.SIGINT, before)
         command_line()
     except KeyboardInterrupt:

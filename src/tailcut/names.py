@@ -18,18 +18,15 @@ from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailcut.clusters.presets import PRESETS, Preset
 from tailcut.errors import ParameterError, UnknownNameError
 from tailcut.extras import require
 from tailcut.policy_names import POLICIES, NamedPolicy
 from tailcut.study.contest import Entrant
-from tailcut.study.recorded_run import recorded_run
-from tailcut.study.source import Recorded, Sampled, Source
-from tailcut.traces import read_table
-from tailcut.traces.read import READERS
 
-if TYPE_CHECKING:  # torch is slow to load, and most commands do without it.
+if TYPE_CHECKING:  # They are slow to load: who names a policy needs no cluster, and most commands no task.
+    from tailcut.clusters.presets import Preset
     from tailcut.learning.tasks.base import Task
+    from tailcut.study.source import Source
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 TASK_MODULES = {"digits": ("sklearn",), "cartpole": ("gymnasium",)}
@@ -46,6 +43,8 @@ def policies() -> Mapping[str, NamedPolicy]:
 
 def clusters() -> Mapping[str, Preset]:
     """All clusters by name, built-in ones first."""
+    from tailcut.clusters.presets import PRESETS, Preset
+
     return {**PRESETS, **_plugged_in("tailcut.clusters", Preset)}
 
 
@@ -110,6 +109,11 @@ def source(spec: str) -> Source:
         >>> source("demo8").draw(seed=0, rounds=10).table.workers
         8
     """
+    from tailcut.study.recorded_run import recorded_run
+    from tailcut.study.source import Recorded, Sampled
+    from tailcut.traces import read_table
+    from tailcut.traces.read import READERS
+
     name, *parts = spec.split(":")
     known = clusters()
     if name in known and not (parts and _exists(spec)):

@@ -229,7 +229,7 @@ import sys
 sys.modules["torch"] = None
 from tailcut import names
 from tailcut.errors import MissingExtraError
-import tailcut.cli
+import tailcut.cli; tailcut.cli.load([])
 assert "bdsgd" in names.policies() and names.policies()["bdsgd"].about
 try:
     names.entrant("bdsgd")

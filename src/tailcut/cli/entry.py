@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, NoReturn
 
@@ -17,9 +18,33 @@ from tailcut.errors import InputError, TailcutError
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
+COMMANDS: Mapping[str, str] = {
+    "compare": "compare_command",
+    "backtest": "backtest_command",
+    "fit": "fit_command",
+    "study": "study_command",
+    "report": "report_command",
+    "reproduce": "reproduce_command",
+    "launch": "launch_command",
+    "train": "train_command",
+    "watch": "watch_command",
+    "key": "key_command",
+    "controller": "controller_command",
+    "pretrain": "pretrain_command",
+    "policies": "list_commands",
+    "clusters": "list_commands",
+    "tasks": "list_commands",
+    "table": "table_command",
+}
+"""Each command and its module, in the order of `--help`."""
+
 
 class Commands(TyperGroup):
     """All commands. Ctrl-C and system errors are answered here: further out typer would end without a word."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return their names."""
+        return list(COMMANDS)
 
     def make_context(self, *given: Any, **more: Any) -> Any:
         """Read the arguments. Typer imports much of what it needs only now, which takes time."""
@@ -69,18 +94,31 @@ def _options(
     """Synchronous SGD that stops waiting at the right moment."""
 
 
+def load(arguments: Sequence[str]) -> None:
+    """Import the command that is called; all where none is, as for `--help` and for completion in a shell."""
+    first = arguments[0] if arguments else ""
+    if first == "--version":
+        return
+    modules = [COMMANDS[first]] if first in COMMANDS else COMMANDS.values()
+    for module in dict.fromkeys(modules):
+        import_module(f"tailcut.cli.{module}")
+
+
 @functools.cache
-def _program() -> Any:
-    """All commands and their options, which typer would otherwise read from the functions again at every call."""
+def _program(commands: int) -> Any:
+    """So many commands and their options, which typer would otherwise read from the functions again at every call."""
+    del commands
     return typer.main.get_command(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line. What a user can mend is said in one sentence on standard error, without a traceback."""
     try:
+        load(sys.argv[1:] if arguments is None else arguments)
         with checked_streams() as flush:
             try:
-                _program()(args=arguments, prog_name="tailcut", standalone_mode=True)
+                program = _program(len(app.registered_commands) + len(app.registered_groups))
+                program(args=arguments, prog_name="tailcut", standalone_mode=True)
             finally:
                 # A failed write must be known now: when Python ends it is too late for a sentence.
                 flush()

@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 
 from tailcut.cli.entry import app
-from tailcut.cli.watching import shown
 from tailcut.errors import InputError
 from tailcut.extras import LIVE, require
 
@@ -45,6 +44,8 @@ def launch_command(
     console = Console()
     if watch is None or not console.is_interactive:
         sys.exit(launch(command, workers, restarts=restarts, prefix=prefix))
+    from tailcut.cli.watching import shown
+
     with shown([watch], console) as refresh:
         tell = partial(console.print, markup=False, highlight=False)
         code = launch(command, workers, restarts=restarts, prefix=prefix, tell=tell, meanwhile=refresh)

@@ -16,7 +16,7 @@ from tailcut.engines.live import hosting
 from tailcut.engines.live.hosting import FOLDER, Host, answer, ask, is_over
 from tailcut.engines.live.keys import found_key
 from tailcut.engines.live.messages import Close, Free, New
-from tailcut.engines.live.worker.controller_process import Child, waiting
+from tailcut.engines.live.worker.controller_process import Child, has_loaded, waiting
 from tailcut.engines.live.worker.inbox import Inbox, TooLateError
 from tailcut.engines.live.worker.link import Link
 from waiting import limit, until
@@ -40,6 +40,10 @@ def test_every_controller_that_is_deserted_has_a_successor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hosting, "SETTLED", 0.0)
+    standing_by: list[Child] = []
+    monkeypatch.setattr(
+        hosting, "waiting", lambda around: standing_by.append(waiting(around)) or standing_by[-1]
+    )
     said: list[str] = []
     host = Host(tmp_path, said.append, {})
 
@@ -52,6 +56,7 @@ def test_every_controller_that_is_deserted_has_a_successor(
         ask(tmp_path, 0, options)
         address = answered(host, tmp_path)
         # The second of them has waited to be it, loaded: its end must tell as much as the first one's.
+        until(partial(is_loaded, standing_by, host), "a process that stands by")
         for term in range(1, 4):
             with Link(address, found_key(host.environment)) as line:
                 where = {"term": term - 1, "epoch": 2 * (term - 1), "version": term - 1}
@@ -63,8 +68,15 @@ def test_every_controller_that_is_deserted_has_a_successor(
                 hears(line, Close)
                 line.send(applied(0, term, term=term, epoch=new.epoch))
             until(partial(is_said, f"in term {term + 1}."), "the next controller")
+        assert standing_by[0].poll() is not None, "it was one of them"
     finally:
         host.end(at_once=True)
+
+
+def is_loaded(standing_by: list[Child], host: Host) -> bool:
+    """Whether a process stands by that has everything loaded."""
+    host.look(time.monotonic())
+    return any(map(has_loaded, standing_by))
 
 
 def test_where_a_controller_has_seen_its_run_out_nobody_waits_for_it(
@@ -121,7 +133,7 @@ def test_a_process_that_stands_by_and_is_stopped_does_not_keep_the_launcher_wait
     try:
         ask(tmp_path, 0, {"workers": 1, "policy": "wait-all"})
         address = answered(host, tmp_path)
-        until(lambda: (host.look(time.monotonic()), standing_by)[1], "a process that stands by")
+        until(partial(is_loaded, standing_by, host), "a process that stands by")
         standing_by[0].send_signal(signal.SIGSTOP)
         with Link(address, found_key(host.environment)) as line:
             line.send(hello(0, 1))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tailcut import standby
 from tailcut.engines.live.supervise import LONGEST, PAUSE, STEADY, Backoff, Restarts
-from tailcut.engines.live.worker.controller_process import ControllerProcess, waiting
-from waiting import limit
+from tailcut.engines.live.worker.controller_process import ControllerProcess, has_loaded, waiting
+from waiting import limit, until
 
 
 @given(st.lists(st.floats(0.0, 2 * STEADY), min_size=1, max_size=12))
@@ -141,6 +141,7 @@ def test_one_that_stands_by_becomes_the_controller_with_the_usual_priority() -> 
     waits = waiting()
     own = os.getpriority(os.PRIO_PROCESS, 0)
     try:
+        until(lambda: has_loaded(waits), "everything to be loaded")
         controller = ControllerProcess({"workers": 1, "policy": "wait-all", "term": 2}, standby=waits)
         assert controller.wait_until_listening(limit(60.0))
         assert controller.address.startswith("tcp://127.0.0.1:")

@@ -24,7 +24,13 @@ from tailcut.atomic import replacing
 from tailcut.engines.live.descriptors import DescriptorWatch
 from tailcut.engines.live.keys import with_key
 from tailcut.engines.live.supervise import Backoff
-from tailcut.engines.live.worker.controller_process import DESERTED, Child, ControllerProcess, waiting
+from tailcut.engines.live.worker.controller_process import (
+    DESERTED,
+    Child,
+    ControllerProcess,
+    has_loaded,
+    waiting,
+)
 from tailcut.errors import InputError
 from tailcut.types import Seconds
 
@@ -38,8 +44,10 @@ MOST_SHORT_LIVES = 8
 """Of one controller, one after another, before it is given up."""
 PAUSES: tuple[Seconds, Seconds, Seconds] = (0.1, 1.0, 2.0)
 """Before it is started again, at first and at most; and after how long a life it had been well."""
-SETTLED: Seconds = 1.0
-"""After a controller has started, before the next in line is made ready, so that nobody has to wait for it."""
+SETTLED: Seconds = 5.0
+"""After the first controller has started, before the next in line is made ready: short runs never need it."""
+WATCHFUL: Seconds = 1.0
+"""The same once a controller has been lost."""
 STANDBY_PATIENCE: Seconds = 10.0
 """For a process with everything loaded to listen. One that is stopped never does; another is started in its place."""
 PATIENCE: Seconds = 30.0
@@ -160,7 +168,7 @@ class Host:
                 (self._folder / _ending(each.address)).touch()
             self._see_to(each, now)
         if now >= self._standby_due:
-            self._standby_due = now + SETTLED
+            self._standby_due = now + WATCHFUL
             # Where there is no room for one more process, the next controller takes a little longer.
             with suppress(OSError):
                 self._standby, self._standby_due = waiting(self._around), math.inf
@@ -177,10 +185,7 @@ class Host:
                 self._await(each, each.started)
             # All workers have ended: a controller that does not listen yet would wait for them in vain.
             each.process.end(at_once or each.is_awaited, PATIENCE)
-        standby, self._standby = self._standby, None
-        if standby is not None:
-            standby.kill()
-            standby.communicate()
+        _drop(self._take_standby())
         with suppress(OSError):
             self._listener.close()
         self._store = None
@@ -240,12 +245,19 @@ class Host:
         it.process.end(at_once=True)
         it.backoff.begun(now)
         it.ended, it.term = None, it.term + 1
-        standby, self._standby = self._standby, None
+        standby = self._take_standby()
+        if standby is not None and not has_loaded(standby):
+            # It loads at the lowest priority, which takes longer than to start another one.
+            _drop(standby)
+            standby = None
         self._begin_again(it, now, standby)
+
+    def _take_standby(self) -> Child | None:
+        standby, self._standby = self._standby, None
+        return standby
 
     def _begin_again(self, it: _Controller, now: Seconds, standby: Child | None) -> None:
         """Start its next process, at the same address and with its term."""
-        has_stood_by = standby is not None and standby.poll() is None
         try:
             options = it.options | {"address": it.address, "term": it.term}
             it.process = ControllerProcess(options, self._tell, self._around, standby)
@@ -253,13 +265,20 @@ class Host:
             self._tell(f"tailcut: The controller could not be started again: {problem}")
             it.is_awaited = False
             return
-        it.started, it.has_stood_by, it.is_awaited = now, has_stood_by, True
+        it.started, it.has_stood_by, it.is_awaited = now, standby is not None, True
         if self._standby is None:
-            self._standby_due = now + SETTLED
+            self._standby_due = now + WATCHFUL
 
     def _publish(self, number: int, what: str) -> None:
         with replacing(self._folder / answering(number), lasting=False) as draft:
             draft.write(what.encode())
+
+
+def _drop(standby: Child | None) -> None:
+    """End a process that nobody needs any more."""
+    if standby is not None:
+        standby.kill()
+        standby.communicate()
 
 
 def asking(run: int) -> str:

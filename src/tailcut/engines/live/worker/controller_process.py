@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,13 @@ def waiting(environment: Mapping[str, str] | None = None) -> Child:
     return _process("tailcut.standby", [], environment)
 
 
+def has_loaded(standby: Child) -> bool:
+    """Whether it has, and lives: it has said a line."""
+    assert standby.stdout is not None
+    said, _, _ = select.select([standby.stdout], [], [], 0.0)
+    return bool(said) and standby.poll() is None
+
+
 def _process(module: str, command: Sequence[str], environment: Mapping[str, str] | None) -> Child:
     pipe, whole = subprocess.PIPE, [*IGNORING, sys.executable, "-m", module, *command]
     return subprocess.Popen(whole, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
@@ -44,7 +52,7 @@ class ControllerProcess:
         options: of `tailcut controller`; None for one that is left out.
         tell: is given what it says to people, line by line, from a thread; by default that goes to standard error.
         environment: of its process; by default this one's.
-        standby: a process that waits to be it, has everything loaded, and so listens at once; None for a new one.
+        standby: a process that waits to be it, `has_loaded`, and so listens at once; None for a new one.
 
     Attributes:
         address: to connect to; empty until it listens.
@@ -63,10 +71,12 @@ class ControllerProcess:
         self._tell = tell or partial(print, file=sys.stderr, flush=True)
         given = [f"--{name}={value}" for name, value in options.items() if value is not None]
         command = ["controller", *given]
-        if standby is not None and standby.poll() is None:
+        if standby is not None:
             self._child = standby
             with suppress(OSError):  # it has just ended, which its silence tells
                 assert standby.stdin is not None
+                assert standby.stdout is not None
+                standby.stdout.readline()
                 print(json.dumps(command), file=standby.stdin, flush=True)
         else:
             try:
