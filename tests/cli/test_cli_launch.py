@@ -83,7 +83,9 @@ def test_ctrl_c_ends_all_workers_and_the_run_goes_on_from_its_newest_checkpoint(
                 os.killpg(running.pid, signal.SIGKILL)
     assert running.returncode == 130
     # On a busy machine the disk can be too slow for so many checkpoints, of which worker 0 tells.
-    said = [line for line in err.splitlines() if "is left out: 2 before it are still being written" not in line]
+    said = [
+        line for line in err.splitlines() if "is left out: 2 before it are still being written" not in line
+    ]
     assert said == ["tailcut: Interrupted; nothing more was computed."]
     assert sorted(out.splitlines()) == [f"[rank {rank}] begins at version 0" for rank in range(2)]
     newest = max(int(file.stem.removeprefix("v")) for file in kept.glob("v*.safetensors"))

@@ -19,23 +19,22 @@ FAULTS = numbered(
         Fault(0, 2, "computing", calm=False),
         Fault(0, 0, "segment", left=2, calm=False, pause=0.3),
         Fault(0, CONTROLLER, calm=False, pause=1.0),
-        Fault(0, 3, "applying", calm=False, pause=0.5),
+        Fault(0, 2, "applying", calm=False, pause=0.5),
         Fault(0, 1, "submitting"),
-        Fault(0, 2, "segment", left=5, calm=False, pause=0.3),
     ]
 )
 """After the first four, only worker 1 has anything to hand on."""
 
 
 def test_who_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path) -> None:
-    plan = Plan(FAULTS, workers=4, seed=3, size=530_000, unit=0.02, patience=limit(15.0))
+    plan = Plan(FAULTS, workers=3, seed=3, size=530_000, unit=0.02, patience=limit(15.0))
     ended = carry_out(plan, tmp_path / "run", limit=limit(120.0))
     verdict = ended.verdict()
     assert (ended.violations, list(verdict.violations)) == ([], []), ended.last_words
     assert ended.missed == 0
     found = recoveries(lives(ended.folder.journals), strikes(ended.folder.strikes))
     assert len(found) == len(FAULTS)
-    assert verdict.lives == 4 + sum(fault.victim != CONTROLLER for fault in FAULTS)
+    assert verdict.lives == 3 + sum(fault.victim != CONTROLLER for fault in FAULTS)
 
 
 def test_nor_is_it_where_they_share_no_memory(tmp_path: Path) -> None:
