@@ -100,13 +100,14 @@ def test_claims_say_where_they_fail() -> None:
 
 
 def test_the_table_section() -> None:
-    claims = table.main(1, 45, ["demo8", sources.EQUAL], epochs=1, processes=0)
+    claims = table.main(1, 30, ["demo8", sources.EQUAL], epochs=1, processes=0)
     by_text = {claim.text: claim for claim in claims}
     assert next(claim.holds for text, claim in by_text.items() if "wait-all" in text)
     assert any("dynamic programming" in text for text in by_text)
 
 
-def test_the_sections_about_changes() -> None:
+def test_the_sections_about_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drift, "SAMPLES", 1)
     drift_claims = drift.main(1, 12, 20, ["log-normal, sigma .2, then .6"], epochs=1, processes=0)
     member_claims = membership.main(1, 12, 12, processes=0)
     assert len(drift_claims) == len(member_claims) == 1

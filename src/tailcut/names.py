@@ -9,11 +9,12 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 import types
 import typing
 import warnings
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -209,7 +210,7 @@ _READERS: dict[type, Callable[[str], Any]] = {bool: _boolean, int: int, float: _
 def _plugged_in(group: str, kind: type) -> dict[str, Any]:
     """What other packages offer; one that cannot be loaded is passed over with a warning."""
     found = {}
-    for point in entry_points(group=group):
+    for point in _offered(group, tuple((folder, _changed(folder)) for folder in sys.path)):
         try:
             loaded = point.load()
         except Exception as error:
@@ -221,3 +222,18 @@ def _plugged_in(group: str, kind: type) -> dict[str, Any]:
             what = f"a {kind.__name__}, but is {loaded!r}"
             warnings.warn(f"Plug-in {point.name!r} of {group} must be {what}.", stacklevel=2)
     return found
+
+
+@functools.cache
+def _offered(group: str, installed: tuple[tuple[str, float], ...]) -> EntryPoints:
+    """The entry points of a group. Finding them opens a file of every package, so they are kept until one comes."""
+    del installed
+    return entry_points(group=group)
+
+
+def _changed(folder: str) -> float:
+    """When a folder of packages was last changed; 0 where there is none."""
+    try:
+        return Path(folder or ".").stat().st_mtime
+    except OSError:
+        return 0.0

@@ -216,6 +216,8 @@ class Rounds:
 
     def _go_on(self, ledger: OpenLedger, workers: Sequence[WorkerId]) -> list[Command]:
         """Workers come free in mid-round: each begins, or sits out until the next opening if that is too late."""
+        if not workers:  # So it is at nearly every arrival.
+            return []
         elapsed = self.now - ledger.opened
         idle = [worker for worker in workers if self._sits_out(ledger, worker, elapsed)]
         for worker in idle:

@@ -297,7 +297,11 @@ class SharedOutlook:
 
     def _cells_of(self, rows: IntArray, at: IntArray) -> FloatArray:
         """`(rows, …)` survival at the ends of any cells."""
-        inside = self._survival[rows[(slice(None), *[None] * at.ndim)], np.clip(at, 0, self._cells - 1)]
+        places = rows[(slice(None), *[None] * at.ndim)]
+        if at.size and at.min() >= 0 and at.max() < self._cells:
+            among: FloatArray = self._survival[places, at]
+            return among
+        inside = self._survival[places, np.clip(at, 0, self._cells - 1)]
         out: FloatArray = np.where(at < 0, 1.0, inside) * np.exp(
             LOG_TAIL * np.maximum(at - self._cells + 1, 0)
         )

@@ -36,7 +36,7 @@ def test_the_network_of_the_package_foresees_clusters_it_was_not_trained_on() ->
     """Random clusters of another seed: true run times, of cut workers too, fall more often where it expects them."""
     gains = []
     for index in range(4):
-        samples = samples_of(random_table(80, np.random.default_rng([99, index])))
+        samples = samples_of(random_table(50, np.random.default_rng([99, index])))
         features, bins = torch.tensor(samples.features, dtype=torch.float32), torch.tensor(samples.bins)
         with torch.no_grad():
             losses = [

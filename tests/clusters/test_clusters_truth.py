@@ -59,7 +59,7 @@ def transforms(cluster: Cluster, rounds: int, seed: int) -> FloatArray:
 
 @each_cluster
 def test_the_law_is_what_is_drawn_from(cluster: Cluster) -> None:
-    u = transforms(cluster, rounds=150 if cluster.workers > 1000 else 1200, seed=11)
+    u = transforms(cluster, rounds=150 if cluster.workers > 1000 else 800, seed=11)
     chance = math.sqrt(math.log(2e6) / (2 * len(u)))  # exceeded once in a million (Massart)
     tabulation = 0.004  # curves are linear between some 128 times
     assert stats.kstest(u, "uniform").statistic <= chance + tabulation

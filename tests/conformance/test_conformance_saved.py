@@ -21,7 +21,10 @@ from tailcut.table import Table
 from tailcut.testing.histories import shown
 from tailcut.types import RoundRecord, RunTimes
 
-ROUNDS, AFTER = 52, 36
+ROUNDS, AFTER = 30, 20
+LONGER, LATER = 52, 36
+"""The same for policies that wait for all, or learn nothing, until they have seen dozens of rounds."""
+PATIENT = ("drop-compute", "bdsgd")
 USUAL = [name for name, named in POLICIES.items() if named.usual]
 OTHERS = [
     "drop-compute:follow=true",
@@ -40,8 +43,13 @@ WHERE = [("nodes16", False), ("fail-and-return", True)]
 
 
 @cache
-def sampled(source: str) -> Table:
-    return PRESETS[source].factory().sample(ROUNDS, np.random.default_rng(3)).table
+def sampled(source: str, rounds: int) -> Table:
+    return PRESETS[source].factory().sample(rounds, np.random.default_rng(3)).table
+
+
+def rounds_of(spec: str) -> tuple[int, int]:
+    """How many rounds are played, and after how many of them the state goes into a file."""
+    return (LONGER, LATER) if spec.startswith(PATIENT) else (ROUNDS, AFTER)
 
 
 @final
@@ -50,7 +58,7 @@ class Interrupted(PolicyWrapper):
 
     def __init__(self, policy: Policy, spec: str, path: Path | None) -> None:
         super().__init__(policy)
-        self._spec, self._path = spec, path
+        self._spec, self._path, self._after = spec, path, rounds_of(spec)[1]
         self.states: list[PolicyState] = []
 
     def learn(
@@ -58,7 +66,7 @@ class Interrupted(PolicyWrapper):
     ) -> PolicyState:
         record = replace(record, measured=shown(record))
         state = self.inner.learn(state, plan, record, reports)
-        if record.version == AFTER - 1 and self._path is not None:
+        if record.version == self._after - 1 and self._path is not None:
             save_state(self._path, state)
             self.inner = names.entrant(self._spec).policy
             state = load_state(self._path, self.inner)
@@ -87,7 +95,7 @@ def played(
         said.extend(commands)
 
     run = replay(
-        sampled(source),
+        sampled(source, rounds_of(spec)[0]),
         policy,
         late_finish=late_finish,
         overhead=0.05,
@@ -109,7 +117,7 @@ def test_a_run_taken_up_from_a_file_goes_on_as_if_nothing_had_happened(
     _, whole, said = played(spec, source, late_finish, None)
     _, parted, said_too = played(spec, source, late_finish, tmp_path / "state.safetensors")
     assert (tmp_path / "state.safetensors").exists()
-    assert sum(isinstance(command, CloseRound) for command in said) >= ROUNDS - 1
+    assert sum(isinstance(command, CloseRound) for command in said) >= rounds_of(spec)[0] - 1
     assert exactly(said_too) == exactly(said)
     assert exactly(parted.states) == exactly(whole.states)
 

@@ -14,9 +14,10 @@ import torch
 
 from tailcut.clusters import Iid, LogNormal
 from tailcut.errors import ModelFileError, ParameterError
-from tailcut.fitting.bayes import BayesTraining, Network, Samples, bin_loss
+from tailcut.fitting.bayes import BayesTraining, Network, bin_loss
 from tailcut.fitting.bayes_file import read_bayes, read_prior, write_bayes
 from tailcut.fitting.loop import fit
+from tailcut.fitting.samples import Samples
 from tailcut.forecast.bayes.context import FEATURES
 from tailcut.forecast.bayes.deep import EDGES, HAZARDS, Deep, plain_log_odds, with_hazards
 from tailcut.forecast.trend.cells import COUNT

@@ -17,7 +17,7 @@ from tailcut.policy import Policy
 from tailcut.policy_names import POLICIES
 from tailcut.table import Table
 
-ROUNDS, OVERHEAD = 40, 0.07
+ROUNDS, OVERHEAD = 30, 0.07
 LONGER = {"drop-compute": 60}
 """Rounds of policies that wait for all until they have seen fifty."""
 
@@ -102,19 +102,22 @@ def test_a_round_takes_between_one_and_all_of_those_who_are_there(
     assert not (simulated.accepted & ~table.observed).any()
 
 
-@pytest.mark.parametrize(("source", "late_finish"), LATE_FINISH.items())
+@pytest.mark.parametrize("source", ["nodes16", "fixed-mix", "trap10", "fail-and-return"])
 @pytest.mark.parametrize("name", [*USUAL, *STALE])
-def test_the_unit_of_time_means_nothing(name: str, source: str, late_finish: bool) -> None:
+def test_the_unit_of_time_means_nothing(name: str, source: str) -> None:
+    """Nor do two runs of the same run times differ in anything."""
+    late_finish = LATE_FINISH[source]
     factor = 2.0**-9 if late_finish else 2.0**40
     seconds = plain(name, source, late_finish)
     others = run(scaled(sampled(source, name), factor), *made(name), late_finish, scale=factor)
     assert np.array_equal(others.accepted, seconds.accepted)
-    assert np.array_equal(others.elapsed, seconds.elapsed * factor)
-    assert np.array_equal(others.values, seconds.values)
-    assert np.array_equal(others.staleness, seconds.staleness)
+    for field in ("elapsed", "idle"):
+        assert np.array_equal(getattr(others, field), getattr(seconds, field) * factor), field
+    for field in ("counts", "values", "staleness"):
+        assert np.array_equal(getattr(others, field), getattr(seconds, field)), field
 
 
-@pytest.mark.parametrize("source", ["demo8", "nodes16", "fail-and-return"])
+@pytest.mark.parametrize("source", ["nodes16", "fail-and-return"])
 @pytest.mark.parametrize("name", [*USUAL, *STALE])
 def test_gaps_between_ids_mean_nothing(name: str, source: str) -> None:
     late_finish = LATE_FINISH[source]
@@ -129,7 +132,7 @@ def test_gaps_between_ids_mean_nothing(name: str, source: str) -> None:
 BY_NAME = {name: {"explore": False} for name in ("trend", "stopping", "bayes")}
 
 
-@pytest.mark.parametrize("source", ["demo8", "nodes16", "fixed-mix"])
+@pytest.mark.parametrize("source", ["nodes16", "fixed-mix"])
 @pytest.mark.parametrize("name", [*USUAL, *STALE])
 def test_workers_that_change_places_change_places_in_what_is_accepted(name: str, source: str) -> None:
     late_finish = LATE_FINISH[source]
@@ -141,15 +144,6 @@ def test_workers_that_change_places_change_places_in_what_is_accepted(name: str,
     other = run(moved, policy, acceptance, late_finish)
     assert np.array_equal(other.accepted, one.accepted[:, order])
     assert np.array_equal(other.elapsed, one.elapsed)
-
-
-@pytest.mark.parametrize("source", ["nodes16", "fail-and-return"])
-@pytest.mark.parametrize("name", [*USUAL, *STALE])
-def test_the_same_run_times_give_the_same_run(name: str, source: str) -> None:
-    late_finish = LATE_FINISH[source]
-    one, other = plain(name, source, late_finish), run(sampled(source, name), *made(name), late_finish)
-    for field in ("elapsed", "counts", "values", "accepted", "idle", "staleness"):
-        assert np.array_equal(getattr(one, field), getattr(other, field)), field
 
 
 @settings(max_examples=40, deadline=None)

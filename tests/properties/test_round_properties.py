@@ -332,7 +332,7 @@ def play(
     return engine
 
 
-SETTINGS = settings(max_examples=150, deadline=None)
+SETTINGS = settings(max_examples=100, deadline=None)
 SCRIPTS: dict[str, Any] = {
     "policy": st.sampled_from(sorted(POLICIES)),
     "acceptance": st.sampled_from(sorted(ACCEPTANCES)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import final
 
 import numpy as np
@@ -28,7 +29,7 @@ from tailcut.study.lessons import closed_rounds, whole_rounds
 from tailcut.study.one_step import one_step_ahead
 from tailcut.study.source import Recorded
 from tailcut.table import Table
-from tailcut.types import Forecast, Roster, RunTimes
+from tailcut.types import FloatArray, Forecast, Roster, RunTimes
 
 SHORT = BacktestSetting(seeds=1, rounds=60)
 
@@ -50,9 +51,15 @@ class Fixed(Forecaster[int]):
     def forecast(self, belief: int, roster: Roster) -> Forecast | None:
         if belief < self.begins:
             return None
-        times = np.geomspace(0.05, 20.0, 200)
-        normal = np.array([0.5 * math.erfc(math.log(t) / (self.sigma * math.sqrt(2))) for t in times])
-        return Forecast.independent(roster.workers, times, normal)
+        return Forecast.independent(roster.workers, TIMES, survival(self.sigma))
+
+
+TIMES = np.geomspace(0.05, 20.0, 200)
+
+
+@cache
+def survival(sigma: float) -> FloatArray:
+    return np.array([0.5 * math.erfc(math.log(t) / (sigma * math.sqrt(2))) for t in TIMES])
 
 
 def found(facts: BacktestFacts, name: str) -> ForecasterFacts:
@@ -86,7 +93,8 @@ def test_the_truth_covers_what_it_says_and_nobody_scores_better() -> None:
 
 def test_the_log_score_of_the_truth_is_minus_its_entropy() -> None:
     """Of a log-normal: −½·log(2πe·sigma²) nats per log-second."""
-    facts = backtest(source(recorded(400)), [Contender("right", Fixed(0.35))], BacktestSetting(see="all"))
+    setting = BacktestSetting(see="all", closing=Entrant("wait-all", wait_all()))
+    facts = backtest(source(recorded(400)), [Contender("right", Fixed(0.35))], setting)
     wanted = -0.5 * math.log(2 * math.pi * math.e * 0.35**2)
     # The log density has standard deviation √½ per run time.
     assert found(facts, "right").log_score.mean == pytest.approx(

@@ -106,9 +106,9 @@ def reaches(seconds: np.ndarray, ended: float = 100.0) -> dict[int, Reach]:
 def test_arms_without_a_difference_are_hardly_ever_told_apart(seeds: int) -> None:
     """Eight arms and their reference, all alike: log-normal times that share what a seed makes of them.
 
-    Of 1,500 tables at most 2.5 % may call any arm sooner.
+    Of 1,000 tables at most 2.5 % may call any arm sooner.
     """
-    rng, tables, arms = np.random.default_rng(seeds), 1500, 8
+    rng, tables, arms = np.random.default_rng(seeds), 1000, 8
     sooner = worse = 0
     for _ in range(tables):
         shared = rng.normal(0.0, 0.3, seeds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -103,13 +104,21 @@ def load(arguments: Sequence[str]) -> None:
         import_module(f"tailcut.cli.{module}")
 
 
+@functools.cache
+def _program(commands: int) -> Any:
+    """So many commands and their options, which typer would otherwise read from the functions again at every call."""
+    del commands
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line. What a user can mend is said in one sentence on standard error, without a traceback."""
     try:
         load(sys.argv[1:] if arguments is None else arguments)
         with checked_streams() as flush:
             try:
-                app(args=arguments, prog_name="tailcut", standalone_mode=True)
+                program = _program(len(app.registered_commands) + len(app.registered_groups))
+                program(args=arguments, prog_name="tailcut", standalone_mode=True)
             finally:
                 # A failed write must be known now: when Python ends it is too late for a sentence.
                 flush()

@@ -13,7 +13,6 @@ from tailcut.extras import require
 
 require("Fitting a model", "torch")
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -23,31 +22,13 @@ from torch.nn.functional import logsigmoid
 
 from tailcut.errors import ParameterError
 from tailcut.fitting.adam import AdamTraining
+from tailcut.fitting.samples import Samples
 from tailcut.forecast.bayes.deep import MOST, SIZES, Deep, plain_log_odds
-from tailcut.types import BoolArray, FloatArray, IntArray
+from tailcut.types import FloatArray, IntArray
 
-HELD_OUT = 0.15
 BATCH = 1024
 RATE, DECAY = 2e-3, 1e-4
 LEAST_SAMPLES = 100
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Samples:
-    """What to learn from.
-
-    Attributes:
-        features: `(N, FEATURES)` what the network reads.
-        bins: `(N,)` into which bin of u each true run time fell.
-        held_out: `(N,)` not to be trained on: later rounds, or other clusters.
-    """
-
-    features: FloatArray
-    bins: IntArray
-    held_out: BoolArray
-
-    def __len__(self) -> int:
-        return len(self.bins)
 
 
 class Network(torch.nn.Module):

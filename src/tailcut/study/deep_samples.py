@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tailcut.fitting.bayes import HELD_OUT, Samples
+from tailcut.fitting.samples import HELD_OUT, Samples
 from tailcut.forecast.bayes.bayes import Bayes, plain_position
 from tailcut.forecast.bayes.context import features, reached_by
 from tailcut.forecast.bayes.deep import EDGES

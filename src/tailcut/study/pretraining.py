@@ -19,7 +19,7 @@ from tailcut.clusters.iid import Iid, Independent
 from tailcut.clusters.laws import Law, ShiftedExponential, TruncatedNormal, Uniform
 from tailcut.clusters.lognormal import LogNormal, ParetoTailed
 from tailcut.clusters.markov import MarkovNodes
-from tailcut.fitting.bayes import Samples
+from tailcut.fitting.samples import Samples
 from tailcut.study.deep_samples import samples_of
 from tailcut.table import Table
 

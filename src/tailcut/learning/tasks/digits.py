@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from tailcut.learning.tasks.base import Target
 from tailcut.learning.tasks.checks import between, whole
 from tailcut.learning.tasks.data import Dataset, DataTask
 from tailcut.learning.tasks.shares import Shares
+from tailcut.types import FloatArray, IntArray
 
 MISLABELLED = 1797
 """Seed of the labels that are drawn at random: the same in every run."""
@@ -63,10 +64,17 @@ def relabelled(data: Dataset, share: float) -> Dataset:
 def digits_data() -> Dataset:
     """Pixels from 0 to 1; every fifth sample is kept back."""
     require("The task digits", "sklearn")
-    from sklearn.datasets import load_digits
-
-    pixels, labels = load_digits(return_X_y=True)
+    pixels, labels = _read()
     kept_back = torch.arange(len(labels)) % EVERY == 0
     inputs = torch.from_numpy((pixels / 16.0).astype(np.float32))
     classes = torch.from_numpy(labels.astype(np.int64))
     return Dataset(inputs[~kept_back], classes[~kept_back], inputs[kept_back], classes[kept_back])
+
+
+@cache
+def _read() -> tuple[FloatArray, IntArray]:
+    """Pixels and labels, read from their file once; nobody changes them."""
+    from sklearn.datasets import load_digits
+
+    pixels, labels = load_digits(return_X_y=True)
+    return pixels, labels

@@ -7,9 +7,9 @@ Moments and durations count only as being there or not: what is explored must no
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -35,8 +35,11 @@ IN_ANY_ORDER = frozenset({"accepted", "_staleness"})
 """Lists whose order is only the one in which things came."""
 
 _PLAIN_TYPES = frozenset({type(None), bool, int, str, bytes})
-_FIELDS: dict[type, tuple[tuple[str, ...], frozenset[str]]] = {}
-"""The slots that count and the fields that do not, by class."""
+Seen: TypeAlias = dict[int, int]
+"""Places of the objects that were come across, by their ids."""
+Way: TypeAlias = Callable[[Any, Seen], Hashable]
+_WAYS: dict[type, Way] = {}
+"""How values become hashable, by type."""
 _UNSET = object()
 """The value of a slot that has none."""
 
@@ -51,43 +54,88 @@ def frozen(value: Any) -> Hashable:
     return _frozen(value, {})
 
 
-def _frozen(value: Any, seen: dict[int, int]) -> Hashable:
+def _frozen(value: Any, seen: Seen) -> Hashable:
     kind = type(value)
-    if kind in _PLAIN_TYPES or isinstance(value, Enum):
+    if kind in _PLAIN_TYPES:
         plain: Hashable = value
         return plain
-    if isinstance(value, float):
-        return "number" if math.isfinite(value) else repr(value)
-    if isinstance(value, np.ndarray):
-        return tuple([_frozen(each, seen) for each in value.tolist()])
-    if isinstance(value, tuple | list):
-        return tuple([_frozen(each, seen) for each in value])
-    if isinstance(value, set | frozenset):
-        return tuple(sorted(value))
-    if isinstance(value, dict):
-        return tuple(sorted([(key, _frozen(each, seen)) for key, each in value.items()]))
-    if isinstance(value, Applied):
-        return value.version, value.chain
-    if callable(value):
-        return None
-    if id(value) in seen:
-        return "seen", seen[id(value)]
-    seen[id(value)] = len(seen)
-    if kind not in _FIELDS:
-        _FIELDS[kind] = _slots(kind)
-    slots, passed_over = _FIELDS[kind]
-    found: list[Hashable] = [kind.__name__]
-    for name in slots:
-        each = getattr(value, name, _UNSET)
-        if each is not _UNSET:
-            found.append(each if type(each) in _PLAIN_TYPES else _field(name, each, seen))
-    for name, each in getattr(value, "__dict__", {}).items():
-        if name not in passed_over:
-            found.append(each if type(each) in _PLAIN_TYPES else _field(name, each, seen))
-    return tuple(found)
+    way = _WAYS.get(kind)
+    if way is None:
+        way = _WAYS[kind] = _way(kind)
+    return way(value, seen)
 
 
-def _field(name: str, value: Any, seen: dict[int, int]) -> Hashable:
+def _way(kind: type) -> Way:
+    """Return how values of a type become hashable; which way is theirs is looked up once per type."""
+    for kinds, way in _WAYS_OF:
+        if issubclass(kind, kinds):
+            return way
+    if any("__call__" in vars(base) for base in kind.__mro__):
+        return _nothing
+    return _object_way(kind)
+
+
+def _itself(value: Any, seen: Seen) -> Hashable:
+    del seen
+    itself: Hashable = value
+    return itself
+
+
+def _nothing(value: Any, seen: Seen) -> None:
+    del value, seen
+
+
+def _number(value: float, seen: Seen) -> str:
+    del seen
+    return "number" if math.isfinite(value) else repr(value)
+
+
+def _array(value: Any, seen: Seen) -> Hashable:
+    return tuple([_frozen(each, seen) for each in value.tolist()])
+
+
+def _sequence(value: Any, seen: Seen) -> Hashable:
+    return tuple([_frozen(each, seen) for each in value])
+
+
+def _set(value: Any, seen: Seen) -> Hashable:
+    del seen
+    return tuple(sorted(value))
+
+
+def _mapping(value: Any, seen: Seen) -> Hashable:
+    return tuple(sorted([(key, _frozen(each, seen)) for key, each in value.items()]))
+
+
+def _applied(value: Applied, seen: Seen) -> Hashable:
+    del seen
+    return value.version, value.chain
+
+
+def _object_way(kind: type) -> Way:
+    """Return how objects of a class become hashable: by the fields that count."""
+    slots, passed_over = _slots(kind)
+    has_more = bool(kind.__dictoffset__)
+
+    def way(value: Any, seen: Seen) -> Hashable:
+        if id(value) in seen:
+            return "seen", seen[id(value)]
+        seen[id(value)] = len(seen)
+        found: list[Hashable] = [kind.__name__]
+        for name in slots:
+            each = getattr(value, name, _UNSET)
+            if each is not _UNSET:
+                found.append(each if type(each) in _PLAIN_TYPES else _field(name, each, seen))
+        if has_more:
+            for name, each in value.__dict__.items():
+                if name not in passed_over:
+                    found.append(each if type(each) in _PLAIN_TYPES else _field(name, each, seen))
+        return tuple(found)
+
+    return way
+
+
+def _field(name: str, value: Any, seen: Seen) -> Hashable:
     found = _frozen(value, seen)
     if name in IN_ANY_ORDER and isinstance(found, tuple):
         return tuple(sorted(found, key=repr))
@@ -102,3 +150,15 @@ def _slots(kind: type) -> tuple[tuple[str, ...], frozenset[str]]:
     else:
         slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
     return tuple(name for name in slots if name not in passed_over), passed_over
+
+
+_WAYS_OF: tuple[tuple[type | tuple[type, ...], Way], ...] = (
+    (Enum, _itself),
+    (float, _number),
+    (np.ndarray, _array),
+    ((tuple, list), _sequence),
+    ((set, frozenset), _set),
+    (dict, _mapping),
+    (Applied, _applied),
+)
+"""How values of some types and their subclasses become hashable; the first that fits."""
