@@ -35,8 +35,8 @@ policy = "wait-all"
 [[arms]]
 policy = "backup:c=6"
 """
-# Forty runs of many rounds each: time enough to break it off in the midst.
-LONG = SMALL.replace("seeds = 2", "seeds = 20\nbeyond = true").replace("rounds = 15", "rounds = 150")
+# Forty runs: time enough to break it off in the midst.
+LONG = SMALL.replace("seeds = 2", "seeds = 20\nbeyond = true").replace("rounds = 15", "rounds = 30")
 
 
 def test_a_study_is_carried_out_and_reported(folder: Path, cli: Cli) -> None:
