@@ -36,7 +36,9 @@ policy = "wait-all"
 policy = "backup:c=6"
 """
 # Forty runs: time enough to break it off in the midst. One rate needs no tuning, for which processes would start.
-LONG = SMALL.replace("seeds = 2", "seeds = 20").replace("rounds = 15", "rounds = 60").replace("0.2, 0.5", "0.5")
+LONG = (
+    SMALL.replace("seeds = 2", "seeds = 20").replace("rounds = 15", "rounds = 60").replace("0.2, 0.5", "0.5")
+)
 
 
 def test_a_study_is_carried_out_and_reported(folder: Path, cli: Cli) -> None:
