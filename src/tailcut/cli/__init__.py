@@ -5,7 +5,6 @@
     fit_kinds.py         what `fit` can fit
     arguments.py         checks of arguments that several commands share
     threads.py           how many numpy has
-    first_optimizer.py   imported where processes are about to be forked: torch then has what it loads late
     progress.py          the bar, and what to show when work ends early
     watching.py          the live view of a run, for whoever has a terminal
 

@@ -51,7 +51,7 @@ PRELOAD = (
     "tailcut.learning.tasks.presets",
     # What the digits and the first optimiser of a process import: a second each.
     "sklearn.datasets",
-    "tailcut.cli.first_optimizer",
+    "tailcut.learning.first_optimizer",
 )
 """Imported once for all processes."""
 PASSED = {
