@@ -86,7 +86,7 @@ ROWS = (
     _command("table", "demo8", "-o", "t.csv", "--rounds", "12"),
     _command("compare", *SMALL),
     _command("compare", *SMALL, *FEW, "--report", "page.html", needs=("matplotlib",)),
-    _command("compare", *SMALL, "--policies", "bdsgd", needs=("torch",)),
+    _command("compare", *SMALL, "--policies", "bdsgd:train=30", needs=("torch",)),
     _command("backtest", *SMALL, "--policies", "trend"),
     _command("backtest", *SMALL, "--policies", "trend", "--report", "b.html", needs=("matplotlib",)),
     _command(

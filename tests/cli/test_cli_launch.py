@@ -28,7 +28,7 @@ def test_a_script_that_is_not_there_and_nobody_to_run_it_are_refused(folder: Pat
     assert "-n must be at least 1 worker" in refused("launch", "-n", "0", "job.py")
 
 
-PRINTS = "import os; print('of rank', os.environ['RANK'])"
+PRINTS = "import os, sys; sys.stdout.write(f'of rank {os.environ[\"RANK\"]}\\n')"
 
 
 def test_lines_of_several_workers_have_their_ranks_unless_that_is_switched_off(

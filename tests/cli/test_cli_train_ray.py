@@ -16,7 +16,7 @@ RAY = ("train", "--engine", "ray")
 
 def test_policies_are_trained_recorded_and_kept(cli: Cli, folder: Path) -> None:
     ended = cli(
-        *(*RAY, "--workers", "2", "--servers", "1", "--task", "logistic", "--policy", "backup:c=1"),
+        *(*RAY, "--workers", "2", "--servers", "2", "--task", "logistic", "--policy", "backup:c=1"),
         *(
             "--updates",
             "12",
@@ -33,6 +33,7 @@ def test_policies_are_trained_recorded_and_kept(cli: Cli, folder: Path) -> None:
         *("--checkpoints", "kept"),
     )
     assert ended.code == 0, ended.err
+    assert "Starting 2 workers and 2 servers on Ray here" in ended.err
     (backup,) = json.loads(ended.out)
     assert (backup["arm"], backup["updates"]) == ("backup:c=1", 12)
     assert set(backup["counts"]) <= {1, 2}, "arrivals of one instant are taken together"

@@ -16,6 +16,7 @@ COMMANDS = (
 
 def options(*commands: str) -> set[str]:
     """The long options of these commands; those of the program itself where none is named."""
+    cli.load(())
     program = typer.main.get_command(cli.app)
     found = program.commands  # type: ignore[attr-defined]
     parameters = [each for name in commands for each in found[name].params] if commands else program.params

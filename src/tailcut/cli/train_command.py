@@ -49,9 +49,9 @@ PRELOAD = (
     "tailcut.cli.train_command",
     "tailcut.engines.live.train.session",
     "tailcut.learning.tasks.presets",
-    # What the digits and torch's optimisers import when they are first used: a second each.
+    # What the digits and the first optimiser of a process import: a second each.
     "sklearn.datasets",
-    "torch._dynamo",
+    "tailcut.learning.first_optimizer",
 )
 """Imported once for all processes."""
 PASSED = {

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.special import ndtr
 
 from tailcut.clusters import curves
 from tailcut.clusters.base import Cluster, Sample, Split
@@ -190,4 +189,6 @@ def _levels(slow: BoolArray, factors: FloatArray) -> FloatArray:
 
 
 def _normal_integral(v: FloatArray) -> FloatArray:
+    from scipy.special import ndtr
+
     return v * ndtr(v) + np.exp(-0.5 * v * v) / math.sqrt(2 * math.pi)

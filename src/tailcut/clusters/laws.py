@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.special import gammaincc, gammaincinv, ndtr, ndtri
 
 from tailcut.clusters.checks import at_least, positive, require
 from tailcut.types import FloatArray, Seconds
@@ -117,14 +116,20 @@ class TruncatedNormal(Law):
 
     @property
     def _kept(self) -> float:
+        from scipy.special import ndtr
+
         return float(ndtr(self.mu / self.sigma))
 
     def survival(self, t: FloatArray) -> FloatArray:
         """P(x > t) = Φ((mu - t)/sigma) / Φ(mu/sigma) for t >= 0."""
+        from scipy.special import ndtr
+
         return np.minimum(ndtr((self.mu - t) / self.sigma) / self._kept, 1.0)
 
     def quantile(self, p: FloatArray) -> FloatArray:
         """The inverse of the survival function at 1 - p."""
+        from scipy.special import ndtri
+
         # Rounding can put the lowest quantiles a hair below 0.
         return np.maximum(self.mu - self.sigma * ndtri((1 - p) * self._kept), _TINY)
 
@@ -177,11 +182,15 @@ class Gamma(Law):
 
     def survival(self, t: FloatArray) -> FloatArray:
         """P(x > t), the regularized upper incomplete gamma function at shape·t/average."""
+        from scipy.special import gammaincc
+
         place = self._shape * np.maximum(t, 0.0) / self.average
         return np.asarray(gammaincc(self._shape, place), dtype=np.float64)
 
     def quantile(self, p: FloatArray) -> FloatArray:
         """The inverse of the lower incomplete gamma function, never 0."""
+        from scipy.special import gammaincinv
+
         seconds = np.asarray(gammaincinv(self._shape, p), dtype=np.float64) * (self.average / self._shape)
         return np.maximum(seconds, _TINY)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from tailcut.clusters.checks import chance, positive, require
 from tailcut.clusters.laws import Law
@@ -34,6 +33,8 @@ class LogNormal(Law):
 
     def quantile(self, p: FloatArray) -> FloatArray:
         """median·exp(sigma·Φ⁻¹(p))."""
+        from scipy.special import ndtri
+
         return self.median * np.exp(self.sigma * ndtri(p))
 
     def mean(self) -> Seconds:
@@ -47,6 +48,8 @@ class LogNormal(Law):
 
 def lognormal_survival(t: FloatArray, mu: FloatArray | float, sigma: float) -> FloatArray:
     """P(exp(mu + sigma·Z) > t) for standard normal Z; `t` and `mu` broadcast together."""
+    from scipy.special import ndtr
+
     return ndtr((mu - np.log(np.maximum(t, _TINY))) / sigma)
 
 
@@ -73,6 +76,8 @@ class ParetoTailed(Law):
     @property
     def threshold(self) -> Seconds:
         """Where the tail begins."""
+        from scipy.special import ndtri
+
         return float(self.median * math.exp(-self.sigma * ndtri(self.tail)))
 
     def survival(self, t: FloatArray) -> FloatArray:
@@ -83,12 +88,16 @@ class ParetoTailed(Law):
 
     def quantile(self, p: FloatArray) -> FloatArray:
         """Of the body up to 1 - tail, of the tail beyond."""
+        from scipy.special import ndtri
+
         body = self.median * np.exp(self.sigma * ndtri(p))
         beyond = np.minimum((1 - p) / self.tail, 1.0)
         return np.where(p <= 1 - self.tail, body, self.threshold * beyond ** (-1 / self.alpha))
 
     def mean(self) -> Seconds:
         """Infinite for alpha <= 1."""
+        from scipy.special import ndtr, ndtri
+
         if self.alpha <= 1:
             return math.inf
         below = LogNormal(self.median, self.sigma).mean() * float(ndtr(-ndtri(self.tail) - self.sigma))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 from tailcut.clusters.laws import LEVELS
 from tailcut.types import FloatArray
@@ -72,6 +71,8 @@ def spiked_curve(sd: float, p_spike: float, alpha: float) -> SpikedCurve:
 
     From 8·sd + alpha·sd² on both Φ are constant to the last bit, and the curve is a plain exponential.
     """
+    from scipy.special import log_ndtr, ndtr
+
     reach = 2 * _WIDTH + (alpha * sd if p_spike > 0 else 0.0)
     start, step = -_WIDTH * sd, sd / _PER_SD
     z = start + step * np.arange(math.ceil(reach * _PER_SD) + 1)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from tailcut.types import FloatArray
 
@@ -45,6 +44,8 @@ def t_interval(values: FloatArray, level: float = LEVEL) -> Interval:
         >>> t_interval(np.array([2.0, 2.0, 2.0]))
         Interval(low=2.0, high=2.0)
     """
+    from scipy.special import stdtrit
+
     if len(values) < 2:
         return UNKNOWN
     mean = float(values.mean())
@@ -61,6 +62,8 @@ def t_test(values: FloatArray) -> float:
     Returns:
         1 for fewer than two values.
     """
+    from scipy.special import stdtr
+
     if len(values) < 2 or (values == math.inf).any():
         return 1.0
     values = tamed(values)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr
 
 from tailcut.types import FloatArray, Seconds
 
@@ -45,6 +44,8 @@ class Content:
                 z[t] = self.memory * z[t - 1] + fresh * z[t]
         if self.kind == "log-normal":
             return np.exp(self.spread * z)[:, None]
+        from scipy.special import gammaincinv, ndtr
+
         shape = self.spread**-2
         drawn = np.asarray(gammaincinv(shape, np.clip(ndtr(z), _LEAST, 1 - _LEAST)), dtype=np.float64)
         return drawn[:, None] / shape
