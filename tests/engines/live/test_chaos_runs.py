@@ -27,7 +27,7 @@ FAULTS = numbered(
 
 
 def test_who_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path) -> None:
-    plan = Plan(FAULTS, workers=3, seed=3, size=530_000, unit=0.02, patience=limit(15.0))
+    plan = Plan(FAULTS, workers=3, seed=3, size=530_000, unit=0.05, patience=limit(15.0))
     ended = carry_out(plan, tmp_path / "run", limit=limit(120.0))
     verdict = ended.verdict()
     assert (ended.violations, list(verdict.violations)) == ([], []), ended.last_words

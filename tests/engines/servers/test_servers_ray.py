@@ -62,6 +62,10 @@ def plan(name: str = "wait-all", **more: Any) -> Plan:
     return replace(usual, **more)
 
 
+LEISURELY = 0.2
+"""Seconds of a gradient where updates are made until a process is there: those that wait leave it the processor."""
+
+
 def slowly(seconds: float, pieces: int = 1) -> Setting:
     """Everybody takes so long, a little more or less each time."""
     rng = np.random.default_rng(0)
@@ -114,7 +118,7 @@ def test_whoever_dies_the_parameters_are_those_of_the_accepted_sets(ray: Any, tm
     is_back = Until(lambda driver: driver.version > 9 and 1 in driver.roster.there)
     found = train(
         ray,
-        plan(prepare=strikes, updates=5000, setting=slowly(0.03)),
+        plan(prepare=strikes, updates=5000, setting=slowly(LEISURELY)),
         say=said.append,
         meanwhile=is_back,
     )
@@ -184,7 +188,7 @@ def test_it_begins_with_whoever_is_there_and_workers_join_and_leave(ray: Any) ->
             done.append("removed")
         return len(done) == 2
 
-    first = plan(updates=5000, setting=slowly(0.03), servers=1, begin_with=1)
+    first = plan(updates=5000, setting=slowly(LEISURELY), servers=1, begin_with=1)
     found = train(ray, first, meanwhile=Until(is_done))
     check(found)
     check_parameters(found, found.rounds)
