@@ -5,7 +5,11 @@ A tail that is twice too thick makes the silence of 10,000 workers look like a s
 recalibrated: with u = F(x) for each run time x under the law that was told, every halving of u should halve the number
 of run times below it. What share a halving keeps is learnt, and the lower half of every law is mapped accordingly:
 
-    G(2⁻ᵏ) = ½ · p₂ · … · p_k,    p_j = share of the run times with u ≤ 2⁻ʲ⁺¹ that have u ≤ 2⁻ʲ.
+    G(2⁻ᵏ) = ½ · p₂ · … · p_k,    p_j = share of the run times with u ≤ 2⁻ʲ⁺¹ that have u ≤ 2⁻ʲ, at most ½.
+
+Tails are made thinner only. The laws of the first rounds are too narrow, so their run times call for tails that are far
+too thick for the laws that follow. Hundreds of workers would then be expected long before they come, and a round would be
+closed with the first few; nothing would be seen of the others, and so the tails would stay thick.
 """
 
 from __future__ import annotations
@@ -65,10 +69,10 @@ class Early:
         return Early(tested, below)
 
     def applied(self, law: FloatArray) -> FloatArray:
-        """`(n, cells)` laws whose lower halves come as often as was seen; the upper halves stay."""
+        """`(n, cells)` laws whose lower halves come no more often than was seen; the upper halves stay."""
         if not self.tested.any():
             return law
-        share = (self.below + 0.5 * DOUBT) / (self.tested + DOUBT)
+        share = np.minimum((self.below + 0.5 * DOUBT) / (self.tested + DOUBT), 0.5)
         logs = np.cumsum(np.log(np.append(0.5, share)))
         reached = np.cumsum(law, axis=1)
         rows, cells = np.nonzero((reached < 0.5) & (reached > 0.0))
