@@ -1,4 +1,4 @@
-"""What a decision of `stopping` costs at 158 and at 2,175 workers, beside the limits we hold ourselves to.
+"""Measure a decision of `stopping` at 158 and at 2,175 workers, and compare it with our limits.
 
 python -m benchmarks.decision_cost
 """

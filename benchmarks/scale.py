@@ -1,4 +1,4 @@
-"""How the simulator's cost grows: fixed cutoffs against one np.sort, every policy when workers or rounds double.
+"""Measure how the simulator's cost grows: fixed cutoffs against one np.sort, every policy with doubled sizes.
 
 python -m benchmarks.scale
 """
@@ -20,11 +20,11 @@ from tailcut.table import Table as RunTimeTable
 LIMIT_SORT, LIMIT_DOUBLING = 5.0, 2.3
 ROUNDS, WORKERS = 100, 256
 AT_ONCE = (16_000, 512)
-"""Where to start for policies that take all rounds at once. With fewer rounds the table fits into the cache before it
-is doubled but not after, and rows of up to 256 are selected from by numpy with vector instructions, four times as
-fast."""
+"""Rounds and workers before doubling, for policies that play all rounds at once. A table with fewer rounds
+would fit into the cache before it is doubled but not after, and numpy selects from rows of up to 256 with
+vector instructions, four times as fast."""
 TRAINS_ITSELF = "bdsgd"
-"""Left out: a fixed time of training, somewhere in the run, says nothing about growth."""
+"""The policy that is left out: it trains for a fixed time in mid-run, which says nothing about growth."""
 
 
 def best_of(times: int, work: Callable[[], object]) -> float:

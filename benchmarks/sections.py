@@ -16,8 +16,8 @@ def run(arguments: Sequence[str], sections: Mapping[str, Section], usual: int) -
 
     Args:
         arguments: names of sections, and at most one number: how often each is repeated.
-        sections: what there is.
-        usual: how often, if no number is given.
+        sections: all sections by name.
+        usual: number of repeats, if no number is given.
     """
     numbers = [int(text) for text in arguments if text.isdigit() and int(text) > 0]
     chosen = [text for text in arguments if not text.isdigit()] or list(sections)

@@ -22,7 +22,7 @@ from tailcut.study.compare import DEADLINE, STATIC, Setting, compare
 from tailcut.study.facts import PolicyFacts, SourceFacts
 
 CLOSE = 0.01
-"""How far `stopping` may fall short of the better of the two bounds in hindsight."""
+"""Largest shortfall of `stopping` against the better of the two bounds in hindsight."""
 BASELINES = ("empirical", "elfving", "backup")
 FINISH = ("xeon158", "demo8", "groups-in-turn")
 ROUNDS = 400

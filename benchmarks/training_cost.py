@@ -1,4 +1,4 @@
-"""What simulating a round costs beside the plain forward and backward pass on the same samples, 158 workers."""
+"""Compare a simulated round with the plain forward and backward pass on the same samples, 158 workers."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Adversary: TypeAlias = Callable[[int, int, np.random.Generator], Table]
 NOISE = 0.01
 """Standard deviation of the logarithm of every run time, so that no two are equal."""
 SLOW = 9.0
-"""How many times slower a straggler is."""
+"""Run time of a straggler, as a multiple of the others' run time."""
 
 
 def _noise(rounds: int, n: int, rng: np.random.Generator) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What holds for every test: its time limit follows the pace of the machine, and tests with processes come first."""
+"""Settings of all tests: time limits follow the speed of the machine, and tests with processes come first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from waiting import limit
 
-# Where Python is told to write no bytecode, every child process compiles all that it imports: half of its time.
+# Without bytecode files every child process compiles all its imports, which takes half of its time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 

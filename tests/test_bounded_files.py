@@ -1,4 +1,4 @@
-"""Whatever a path names and a file holds, reading it ends, within bounds, and with a value or one sentence."""
+"""Reading a file ends within bounds, with a value or one sentence, whatever path and file."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def on_nodes(n: int, nodes: int, factors: FloatArray, weights: FloatArray) -> Fo
 
 
 def assert_close_to_draws(forecast: Forecast, rounds: int, most: float = 0.01) -> None:
-    """Within `most`, beyond four standard errors of the draws themselves."""
+    """Check that the order statistics are within `most`, beyond four standard errors of the draws."""
     rows = np.minimum(np.sort(draw(forecast, rounds), axis=1), forecast.times[-1])
     expected, noise = rows.mean(axis=0), 4 * rows.std(axis=0) / np.sqrt(rounds)
     error = np.abs(counts.expected_order_statistics(forecast) - expected)

@@ -16,7 +16,7 @@ OPENED = 10.0
 
 
 def ledger(*workers: int, counts_workers: bool = True, begun: bool = True) -> OpenLedger:
-    """A round of version 4 that opened at 10 s; everybody has begun on it unless said."""
+    """Return a round of version 4 that opened at 10 s; all workers have begun on it by default."""
     ids = np.array(workers, dtype=np.int64)
     roster = Roster(ids, ids % 2, np.full(len(ids), np.nan))
     books = OpenLedger(4, OPENED, roster, counts_workers)

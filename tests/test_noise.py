@@ -74,7 +74,7 @@ def test_a_gradient_that_falls_is_followed() -> None:
 
 
 def test_a_gradient_hidden_in_noise_needs_a_long_memory() -> None:
-    """With B sixteen times an update's samples single rounds contradict each other, many together do not."""
+    """Single rounds contradict each other with B sixteen times an update's samples; many together do not."""
     true, scale = np.full(1000, 1.0 / math.sqrt(16 * 128)), 16 * 128
     single = [estimates(each) for each in updates(400, true, 1.0, 16, 8, 2)]
     assert np.mean([pair is not None and pair[0] < 0 for pair in single]) > 0.1

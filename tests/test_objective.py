@@ -1,4 +1,4 @@
-"""What gradients are worth: closed forms, limits, and expectations against brute force over the law of the count."""
+"""The value of gradients: closed forms, limits, and expectations against brute force."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def of(fading: float) -> Gain:
 
 
 def law_of(arrives: FloatArray) -> FloatArray:
-    """Of the number of independent arrivals."""
+    """Return the law of the number of independent arrivals."""
     law = np.ones(1)
     for chance in arrives:
         law = np.convolve(law, [1.0 - chance, chance])
@@ -107,9 +107,9 @@ def test_the_expected_value_against_brute_force(arrives: FloatArray, fading: flo
 def test_waiting_longer_never_lowers_the_expected_value(
     arrives: FloatArray, part: float, fading: float
 ) -> None:
-    """As time passes each worker's chance to be in grows: what is expected falls by its error at most.
+    """Each worker's arrival probability grows with time; the expected value falls by its error at most.
 
-    The true value grows, and what is found lies between 0.92 of it and all of it (the test above).
+    The true value grows, and the computed one lies between 0.92 of it and all of it (the test above).
     """
     gain = of(fading)
     later = arrives + part * (1.0 - arrives)
@@ -194,7 +194,7 @@ def test_the_cutoff_grows_with_the_noise_as_theory_says(kind: str, overhead: flo
 
 
 def closing_count(kind: str, objective: Objective) -> int:
-    """How many the stopping rule takes when everybody comes exactly when expected."""
+    """Return the count at which the stopping rule closes when each worker arrives exactly when expected."""
     rule = Stopping(objective, skip=0.0)
     forecast = Forecast.independent(np.arange(N), GRID, known_law(kind))
     plan = rule.plan(rule.start(), Opening(Roster.of(N), forecast, 0.4))
@@ -232,7 +232,7 @@ LAWS = {
 def test_stopping_is_no_worse_than_the_best_fixed_cutoff_of_the_same_objective(
     law: str, noise: float
 ) -> None:
-    """In hindsight, on the same run times: value per second of the best c, known only afterwards."""
+    """The comparison is on the same run times: value per second of the best c, known only in hindsight."""
     cluster, gain = LAWS[law], Gain(noise, 1.0)
     sample = cluster.sample(150, np.random.default_rng(0))
     ordered = np.sort(sample.table.seconds, axis=1).mean(axis=0)

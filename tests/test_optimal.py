@@ -25,7 +25,7 @@ Law = tuple[FloatArray, FloatArray]
 
 
 def uniform_body(size: int = 2000) -> Law:
-    """Between 0.9 and 1.1 seconds, one in ten nine times slower."""
+    """Return a law uniform between 0.9 and 1.1 seconds, with one in ten nine times slower."""
     times = np.linspace(0.005, 9.9, size)
     body = stats.uniform(0.9, 0.2)
     survival = 0.9 * body.sf(times) + 0.1 * body.sf(times / 9)

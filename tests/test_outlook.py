@@ -1,4 +1,4 @@
-"""What an open round may still bring, against direct formulas, Bayes' rule by hand and simulation."""
+"""The expected arrivals of an open round, against direct formulas, Bayes' rule by hand and simulation."""
 
 from __future__ import annotations
 

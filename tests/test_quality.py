@@ -1,6 +1,6 @@
-"""How good `stopping` must be: on named clusters always, on recorded traces where TAILCUT_DATA names their folder.
+"""Least quality of `stopping`: on named clusters, and on recorded traces where TAILCUT_DATA names a folder.
 
-Smaller than the benchmark (`python -m benchmarks.sources`), so that a change that spoils it fails here first.
+The tests are smaller than the benchmark (`python -m benchmarks.sources`): a regression fails here first.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_arrays_declared_by_a_type_statement() -> None:
-    """As newer versions of numpy declare theirs."""
+    """Newer versions of numpy declare their arrays in this way."""
     number = TypeVar("number", bound=np.generic)
     vector = TypeAliasType("vector", np.ndarray[Any, np.dtype[number]], type_params=(number,))
     declared = Declared.of(vector[np.int64] | None, {})

@@ -1,4 +1,4 @@
-"""What an open round may still bring where groups share a factor: against direct formulas, and past all experience."""
+"""The expected arrivals of an open round whose groups share a factor, against direct formulas."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_early_freaks_are_as_rare_in_large_rounds_as_in_small_ones() -> None:
 
 
 def test_shifts_are_judged_by_bayes_rule() -> None:
-    """Against the sum over workers, written out for one shift."""
+    """The evidence equals the sum over workers, written out for one shift."""
     law, beyond = honest(np.stack([bell(100, 3.0), bell(120, 5.0)]), np.array([100, 120]), 2)
     survival = survival_of(law, beyond)
     evidence = Evidence(law, survival, np.zeros(2, np.int64), 1, REACH)
@@ -171,7 +171,7 @@ def test_nobody_has_come_with_the_product_of_all_chances_to_be_out(prior: FloatA
 
 
 def test_a_second_is_worth_what_the_fast_one_of_four_makes() -> None:
-    """It comes after 1 second and the others after 5, so closing with it makes 1 gradient a second, waiting .8."""
+    """The fast worker comes after 1 s, the others after 5: closing makes 1 gradient a second, waiting 0.8."""
     rule = Stopping()
     plan = rule.plan(rule.start(), Opening(Roster.of(4), forecast_of(4, slow=(3, 75))))
     assert plan.price == pytest.approx(1.0, rel=0.02)

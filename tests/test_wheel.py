@@ -121,7 +121,7 @@ def test_every_command_and_name_works_or_says_what_is_missing(
     for file, text in FILES.items():
         (tmp_path / file).write_text(text)
     installed = modules_of(SETS[name])
-    # What takes long where it works is tried in the live tests, and by benchmarks.wheel.
+    # Rows that take long where they work are tried in the live tests and by benchmarks.wheel.
     rows = [row for row in ROWS if not row.takes_long or set(row.needs) - installed]
     imports = documented()
     ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""How tests wait: for an event, within a limit that follows the pace of the machine.
+"""Waiting in tests: for an event, within a limit that follows the pace of the machine.
 
 A limit only decides how long a failure takes to show, so every limit is generous; what a test asserts is an event, an
 order or a count. A limit that is a number of seconds is too short on a machine that is slow or busy, so `limit`

@@ -1,4 +1,4 @@
-"""What a decision costs, and what learning and planning cost in each round."""
+"""Measure the time of a decision, and of learning and planning in each round."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Size:
 
     Attributes:
         source: named cluster.
-        workers: how many it has.
-        rounds: how many are timed.
+        workers: number of workers.
+        rounds: number of timed rounds.
         decision_ms: policy to the limit of a decision's 99th percentile, in milliseconds.
         thinks: whether learning and planning have a limit here.
     """

@@ -21,7 +21,7 @@ class RunTimeLaw:
     """A law of whole tables.
 
     Attributes:
-        letter: its short name; also part of the seed.
+        letter: short name; also part of the seed.
         about: one line for the tables.
         draw: draws run times.
     """

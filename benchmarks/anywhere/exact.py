@@ -39,7 +39,7 @@ class Atoms:
     """A law of few values.
 
     Attributes:
-        about: its name in tables.
+        about: name in tables.
         times: seconds, increasing.
         chances: their probabilities; they add up to 1.
     """

@@ -15,12 +15,12 @@ ROUNDS = 200
 SIZES = (6, 32, 128)
 OVERHEAD = 0.1
 NEAR, OF_WAIT_ALL = 0.002, 0.99
-"""Where wait-all is within `NEAR` of the best bound, the policy has at least `OF_WAIT_ALL` of its rate."""
+"""The policy needs `OF_WAIT_ALL` of wait-all's rate where that is within `NEAR` of the best bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How tables are played, and the limits of the geometric mean and of the worst share."""
+    """The settings of one mode, and its limits on the geometric mean and on the worst share."""
 
     name: str
     about: str

@@ -24,7 +24,7 @@ SPECS = {"sudden-change": "sudden-change:at=150"}
 OF_INFORMED = 0.99
 OF_HINDSIGHT = {"trap10": 0.98, "demo8": 0.985}
 STRAIGHT, OF_WAIT_ALL = 0.995, 0.995
-"""Where wait-all has `STRAIGHT` of the clairvoyant, the policy has `OF_WAIT_ALL` of wait-all."""
+"""The policy needs `OF_WAIT_ALL` of wait-all's rate where wait-all has `STRAIGHT` of the clairvoyant's."""
 WAIT_ALL = "wait-all"
 COVERED_WORKERS, COVERED_ROUNDS = 32, 200
 

@@ -1,4 +1,4 @@
-"""What the command line of the benchmark says."""
+"""The command-line options of the benchmark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLAIM_SEEDS = (1001, 1002, 1003)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the sections run.
+    """The options with which the sections run.
 
     Attributes:
         seeds: samples of each law.

@@ -33,8 +33,8 @@ class Case:
 
     Attributes:
         group: the row of the printed table that the case belongs to.
-        n: workers.
-        seed: of the sample.
+        n: number of workers.
+        seed: seed of the sample.
         draw: draws the table; a function of a module or a partial of one, so that another process can call it.
         overhead_share: overhead of a round, as a share of the median run time.
         late_finish: whether late workers finish their work, for policies and bounds alike.
@@ -58,14 +58,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What one case brought, in gradients per second after the warm-up.
+    """The rates of one case, in gradients per second after the warm-up.
 
     Attributes:
         policies: policy to its rate.
         static: the best fixed cutoff in hindsight.
         deadline: the best fixed deadline in hindsight.
         wait_all: waiting for every worker.
-        clairvoyant: knowing the run times of the round ahead; of the abandon mode, whatever the mode of the case.
+        clairvoyant: the bound that knows each round's run times in advance; always in the abandon mode.
     """
 
     policies: Mapping[str, float]
@@ -158,9 +158,9 @@ def spread(
 
     Args:
         what: shown beside the progress bar.
-        jobs: in the order in which they begin and in which results are listed.
-        processes: None for one per core, 0 or 1 for none but this one.
-        line: what is said of a result, above the bar, as soon as it is there.
+        jobs: jobs in the order in which they begin and in which results are listed.
+        processes: number of processes; None for one per core, 0 or 1 for this one only.
+        line: makes the line that is printed above the bar for each finished result.
     """
     found: dict[Any, T] = {}
     done: Done[T] = Done()

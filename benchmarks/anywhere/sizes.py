@@ -1,4 +1,4 @@
-"""From 10 to 10,000 workers in one group, and workers on nodes whose nodes are not told."""
+"""Measure 10 to 10,000 workers in one group, and clusters whose table has no column of nodes."""
 
 from __future__ import annotations
 

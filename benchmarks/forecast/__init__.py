@@ -1,6 +1,8 @@
-"""What `bayes` claims, each claim with its table. `make bench-forecast`, or `python -m benchmarks.forecast [SECTION…]`.
+"""Benchmarks of `bayes`, a table for each claim.
 
-One thread each for linear algebra, here and in the processes that are started: jobs share the cores, not threads.
+`make bench-forecast`, or `python -m benchmarks.forecast [SECTION…]`.
+
+Linear algebra uses one thread here and in each process started, because jobs share the cores.
 """
 
 import os

@@ -19,16 +19,16 @@ GRID = 4000
 
 
 def closed_rounds(table: Table, finish: float, rng: np.random.Generator) -> Iterator[tuple[RunTimes, ...]]:
-    """What each round teaches, late reports first, as `Policy.learn` gets it.
+    """Yield the run times that each round reports, late reports first, as `Policy.learn` receives them.
 
-    A round closes when 70 % of those that take part are in. Each cut worker finishes with probability `finish`: it
-    is in no list of its own round, takes no part in the next one, and its run time is reported late with that one. The
-    others are censored at the close.
+    A round closes when 70 % of its workers have arrived. Each cut worker finishes with probability `finish`:
+    its own round does not report it, it skips the next round, and that round reports its run time late. The
+    other cut workers are censored at the close.
 
     Args:
         table: `(rounds, n)` true run times, whole.
-        finish: probability.
-        rng: says who finishes.
+        finish: probability that a cut worker finishes.
+        rng: generator that draws the workers that finish.
     """
     finishing = _nothing()
     for row in table.seconds:
@@ -54,12 +54,12 @@ def _nothing() -> RunTimes:
 @final
 @dataclass(frozen=True, slots=True)
 class CutIsMissing(Forecaster[Any]):
-    """Another forecaster that is told nothing of cut workers: as if they had not been there."""
+    """A wrapper that hides cut workers from the inner forecaster, as if they had been absent."""
 
     inner: Forecaster[Any]
 
     def start(self) -> Any:
-        """As the inner one."""
+        """Return the first belief of the inner forecaster."""
         return self.inner.start()
 
     def learn(self, belief: Any, seen: RunTimes) -> Any:
@@ -71,16 +71,16 @@ class CutIsMissing(Forecaster[Any]):
         return self.inner.learn(belief, kept)
 
     def forecast(self, belief: Any, roster: Roster) -> Forecast | None:
-        """As the inner one."""
+        """Return the forecast of the inner forecaster."""
         return self.inner.forecast(belief, roster)
 
 
 def recovered(
     table: Table, forecaster: Forecaster[Any], finish: float, measured: int, seed: int, every: int = 2
 ) -> FloatArray:
-    """`(len(LEVELS),)` quantiles of the mean predictive marginal over those of the true run times of the same rounds.
+    """Return quantiles of the mean predictive marginal over those of the true run times, `(len(LEVELS),)`.
 
-    Arguments as of `predictive`.
+    The rounds are the same for both; the arguments are those of `predictive`.
     """
     times, survival = predictive(table, forecaster, finish, measured, seed, every)
     truth = np.quantile(table.seconds[-measured:], LEVELS)
@@ -91,15 +91,15 @@ def recovered(
 def predictive(
     table: Table, forecaster: Forecaster[Any], finish: float, measured: int, seed: int, every: int = 2
 ) -> tuple[FloatArray, FloatArray]:
-    """Times and survival `(GRID,)` of the predictive marginal, mean over workers and over the last rounds.
+    """Return times and survival, `(GRID,)`, of the predictive marginal, a mean over workers and last rounds.
 
     Args:
-        table: `(rounds, n)` true run times, whole.
-        forecaster: starts knowing nothing.
+        table: `(rounds, n)` true run times in seconds, without missing values.
+        forecaster: the forecaster, which begins without reports.
         finish: probability that a cut worker finishes.
-        measured: how many of the last rounds count.
-        seed: says who finishes.
-        every: of the rounds that count, every so many is forecast.
+        measured: number of last rounds that count.
+        seed: seed of the draw of workers that finish.
+        every: distance in rounds between two forecasts.
     """
     truth = table.seconds[-measured:]
     times = np.geomspace(0.5 * truth.min(), 4.0 * truth.max(), GRID)

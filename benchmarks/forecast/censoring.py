@@ -1,4 +1,4 @@
-"""With 30 % of every round censored: are the 95th and 99th percentile recovered? And what exploring costs."""
+"""Measure the recovery of the 95th and 99th percentiles with 30 % censored, and the cost of exploring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `bayes` costs: a decision, an opening, a close, thinking in the background, and a fit."""
+"""Measure the time of `bayes`: a decision, an opening, a close, thinking in the background, and a fit."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _fits(rounds: int, epochs: int) -> list[Claim]:
 
 
 def _trainings() -> dict[str, Callable[[Table, int], int]]:
-    """What can be fitted: from a table and a number of epochs, to the epochs that were done."""
+    """Return the functions that fit a model, by kind: from a table and epochs to the epochs done."""
     found: dict[str, Callable[[Table, int], int]] = {"bdsgd": _fit_bdsgd}
     try:
         import tailcut.fitting.bayes

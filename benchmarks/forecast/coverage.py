@@ -41,7 +41,7 @@ def main(
 
     Args:
         traces: sources; by default the traces of TAILCUT_DATA with at least 200 rounds.
-        rounds: of each, None for all.
+        rounds: rounds of each trace; None for all.
         processes: see `pool.spread`.
     """
     chosen = _long_traces() if traces is None else list(traces)

@@ -1,4 +1,4 @@
-"""What a run waits for and what is done while its workers compute, timed event by event."""
+"""Time each event of a run: the work that the run waits for, and the work done while its workers compute."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Costs:
     think: list[float] = field(default_factory=list)
 
     def after(self, rounds: int) -> Costs:
-        """Without the first rounds: once-only work, and caches that are still cold."""
+        """Return the costs without the first rounds, which include one-time work and cold caches."""
         early = rounds * len(self.decide) // max(len(self.close), 1)
         return Costs(self.decide[early:], self.opening[rounds:], self.close[rounds:], self.think[rounds:])
 
 
 def quantile(values: list[float], level: float) -> float:
-    """Of a list."""
+    """Return a quantile of the values; NaN when there are none."""
     return float(np.quantile(values, level)) if values else float("nan")
 
 
@@ -89,6 +89,6 @@ def timed_run(table: Table, policy: Policy) -> Costs:
 
 
 def mean(values: list[float]) -> float:
-    """Of a list."""
+    """Return the mean of the values; NaN when there are none."""
     found: FloatArray = np.array(values)
     return float(found.mean()) if len(found) else float("nan")

@@ -23,7 +23,7 @@ CLOSE = 0.02
 LIMIT = 40
 CHANGE, AFTER = 100, 150
 SAMPLES = 3
-"""Per seed asked for: a window of ten rounds of five samples is still noisy, by about the 2 % to be told apart."""
+"""Samples per requested seed: a window of ten rounds of only five samples has noise as large as `CLOSE`."""
 SHOWN = 12
 """Windows in the table."""
 

@@ -1,4 +1,4 @@
-"""What letting late workers finish costs, where nothing is to be learnt by it, and what it buys in a trap."""
+"""Measure what letting late workers finish costs where it teaches nothing, and what it gains in a trap."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ SOURCES = ("trap10", "xeon158", "demo8", "iid-lognormal")
 ROUNDS = 300
 MOST_SEEDS = 3
 BEGIN = 150
-"""The round from which on the last column counts; in trap10, 50 rounds after the change. Held against a clairvoyant
-that starts there: it owes nothing to the price of a second before the change."""
+"""First round of the last column: in trap10, 50 rounds after the change. That column compares with a
+clairvoyant that starts there too, so that its price of a second does not depend on rounds before the
+change."""
 
 
 def main(

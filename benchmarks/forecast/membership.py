@@ -1,4 +1,4 @@
-"""Of 158 workers 40 leave and 20 new ones join in mid-run: what do the next ten rounds lose?"""
+"""Measure the next ten rounds after 40 of 158 workers leave and 20 new ones join in mid-run."""
 
 from __future__ import annotations
 

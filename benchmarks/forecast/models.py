@@ -10,16 +10,16 @@ from tailcut.fitting.loop import fit
 from tailcut.types import FloatArray
 
 SEED = 1000
-"""Of the sample of a cluster that it is trained on; no table below uses it."""
+"""Seed of the cluster sample for training; no table below uses it."""
 ROUNDS = 600
 EPOCHS, PATIENCE = 100, 20
 WINDOW = 10
 
 
 def train(rows: FloatArray, path: Path, epochs: int = EPOCHS) -> str:
-    """Train on `(rounds, n)` seconds and write the model; the policy that uses it.
+    """Train on `(rounds, n)` seconds, write the model, and return the policy that uses it.
 
-    Few rounds get a shorter window.
+    The window is shorter where there are few rounds.
     """
     window = min(WINDOW, len(rows) // 2 - 1)
     training = BdsgdTraining(rows, BdsgdSettings(window=window), seed=0)

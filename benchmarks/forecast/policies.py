@@ -1,4 +1,4 @@
-"""Which policies take part, and what they are called in the tables."""
+"""The policies that the benchmark compares, and their labels in the tables."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def flagship() -> str:
 
 
 def label(policy: str) -> str:
-    """What a policy is called in a table."""
+    """Return the label of a policy in a table."""
     return VARIANTS.get(policy, policy) + (" (= bayes)" if policy == flagship() else "")

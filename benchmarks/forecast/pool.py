@@ -20,10 +20,10 @@ class Job(Generic[T]):
     """One call.
 
     Attributes:
-        key: what its result is filed under.
+        key: key of its result.
         work: a function of a module, so that another process finds it.
-        arguments: of the call.
-        size: how long it takes beside other jobs, in any unit.
+        arguments: arguments of the call.
+        size: expected time relative to other jobs, in any unit.
     """
 
     key: Hashable
@@ -40,7 +40,7 @@ class Done(Generic[T]):
     interrupted: bool = False
 
     def or_stop(self) -> dict[Any, T]:
-        """The results, if they are all there.
+        """Return the results, if none is missing.
 
         Raises:
             KeyboardInterrupt: some are missing.
@@ -55,8 +55,8 @@ def spread(what: str, jobs: Sequence[Job[T]], processes: int | None = None) -> D
 
     Args:
         what: shown beside the progress bar.
-        jobs: in any order.
-        processes: by default one per core; 0 or 1 runs them here, one after the other.
+        jobs: jobs in any order; large ones begin first.
+        processes: number of processes; by default one per core; 0 or 1 runs the jobs in this process.
     """
     done: Done[T] = Done()
     ordered = sorted(jobs, key=lambda job: -job.size)

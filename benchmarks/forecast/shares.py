@@ -17,12 +17,12 @@ from tailcut.types import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """One sample.
+    """The result of all policies on one sample.
 
     Attributes:
-        source: its name in the table.
-        seed: of the sample.
-        rounds: how many.
+        source: name in the table.
+        seed: seed of the sample.
+        rounds: number of rounds.
         warmup: first rounds that the shares leave out.
         of_clairvoyant: policy or bound -> share.
         of_informed: the same, empty where the true law is unknown.
@@ -40,20 +40,20 @@ class Shares:
     elapsed: dict[str, FloatArray]
 
     def rate(self, policy: str, begin: int) -> float:
-        """Gradients per second from a round on, where a round costs nothing beside waiting."""
+        """Return the gradients per second from a round on, without an overhead per round."""
         return float(self.counts[policy][begin:].sum() / self.elapsed[policy][begin:].sum())
 
     def table(self) -> Table:
-        """The run times."""
+        """Return the run times of the sample."""
         return sources.opened(self.source).draw(self.seed, self.rounds).table
 
     def later(self, policy: str, begin: int) -> float:
-        """Share, from a round on, of a clairvoyant that starts there."""
+        """Return the share, from a round on, of a clairvoyant that starts there."""
         return share([Part.since(begin, self.counts[policy], self.elapsed[policy], self.table())])
 
 
 def train_for(source: str, folder: Path, rounds: int, epochs: int) -> str:
-    """Train the published model for a source; the policy that uses it."""
+    """Train the published model for a source, and return the policy that uses it."""
     # A colon would end the name of the file where the policy is named.
     path = folder / f"{Path(source).stem.replace(':', '_')}.safetensors"
     return models.train(sources.to_train_on(source, rounds), path, epochs)
@@ -65,10 +65,10 @@ def one_sample(
     """Compare policies, and every bound, on one sample.
 
     Args:
-        source: its name in the table.
-        seed: of the sample.
-        policies: as a user names them; `bdsgd` stands for the trained model.
-        rounds: how many, None for all of a trace.
+        source: name in the table.
+        seed: seed of the sample.
+        policies: names as a user writes them; `bdsgd` stands for the trained model.
+        rounds: number of rounds; None for all of a trace.
         published: the policy that uses the model trained for this source.
     """
     specs = {name: published if name == "bdsgd" and published else name for name in policies}

@@ -1,4 +1,4 @@
-"""Where the run times of the big table come from, and what the published model is trained on there."""
+"""Sources of the run times in the big table, and of the rounds on which the published model is trained."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ class OneSeed(Source):
 
     @property
     def has_law(self) -> bool:
-        """As the other source."""
+        """Return whether the inner source has a law."""
         return self.inner.has_law
 
     def seeds(self, wanted: int) -> int:
-        """One."""
+        """Return 1: there is one sample, whatever is wanted."""
         del wanted
         return 1
 
     def draw(self, seed: int, rounds: int | None) -> Draw:
-        """The one sample."""
+        """Return the one sample, whatever the seed."""
         del seed
         return self.inner.draw(self.seed, rounds)
 
@@ -81,22 +81,22 @@ def opened(name: str) -> Source:
 
 
 def is_trace(name: str) -> bool:
-    """Whether a name stands for a file."""
+    """Return whether a name stands for a trace file."""
     return name != EQUAL and name not in names.clusters()
 
 
 def rounds_of(name: str, rounds: int) -> int | None:
-    """How many rounds of a source the table takes; None for all that a trace has."""
+    """Return how many rounds of a source the table takes; None for all rounds of a trace."""
     return None if is_trace(name) else min(FEWER.get(name, rounds), rounds)
 
 
 def short(names_of_sources: Sequence[str]) -> list[str]:
-    """What sources are called in a table."""
+    """Return the labels of sources in a table."""
     return [Path(name).stem if is_trace(name) else name for name in names_of_sources]
 
 
 def to_train_on(name: str, rounds: int = models.ROUNDS) -> FloatArray:
-    """`(rounds, n)` the rounds that the published model is given beforehand."""
+    """Return the seconds of the rounds on which the published model is trained, `(rounds, n)`."""
     source = opened(name)
     if is_trace(name):
         seconds = source.draw(0, None).table.seconds

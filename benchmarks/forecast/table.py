@@ -31,9 +31,9 @@ def main(
 
     Args:
         seeds: samples of each cluster.
-        rounds: of each cluster, fewer where the source has many workers; traces are played whole.
-        names: of the sources; by default all.
-        epochs: of the published model's training, at most.
+        rounds: rounds of each cluster, fewer where the source has many workers; traces are played whole.
+        names: names of the sources; by default all.
+        epochs: most epochs of the published model's training.
         processes: see `pool.spread`.
     """
     chosen = [*sources.NAMED, sources.EQUAL, *sources.traces()] if names is None else list(names)

@@ -1,4 +1,4 @@
-"""What the big table must show."""
+"""The claims about the big table."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the controller adds to a round: clients on loopback, without nets.
+"""Measure the time that the controller adds to a round: clients on loopback, without nets.
 
-Up to eight arrive a millisecond apart, as workers do, and what counts is how long the last one waits. More arrive
-all at once: the controller's whole work of a round. All get the same Close, which is read once here: on their own
-machines, workers would read it at the same time.
+Up to eight clients arrive a millisecond apart, as workers do, and the measure is how long the last one waits.
+More clients arrive all at once, so the measure is the controller's whole work of a round. All get the same
+Close, and this process decodes it once, because workers on machines of their own would decode it in parallel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LIMITS_MS = {8: 1.0, 158: 10.0, 2175: 150.0}
 POLICIES = ("wait-all", "bayes")
 FEW = 8
 RUN_TIME_S, LONG_RUN_TIME_S, MANY = 0.05, 0.2, 1000
-"""What workers say, and take, to compute, and what many of them do: in it the controller forecasts the next round."""
+"""Run times in seconds, of fewer workers than `MANY` and of more; the controller forecasts meanwhile."""
 ALIKE = Alike("", "", "", "", "")
 
 
@@ -56,10 +56,10 @@ def main(repeats: int) -> list[Claim]:
 
 
 def rounds(workers: int, policy: str, total: int) -> list[float]:
-    """Seconds of each round, the first tenth left out."""
+    """Return the seconds of each round without the first tenth of the rounds."""
     context = mp.get_context("spawn")
     found: Queue[str] = context.Queue()
-    # As the command line has it.
+    # The command line sets this too.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     controller = context.Process(target=control, args=(workers, policy, total, found), daemon=True)
     controller.start()
@@ -76,13 +76,13 @@ def rounds(workers: int, policy: str, total: int) -> list[float]:
 
 
 def control(workers: int, policy: str, total: int, found: Queue[str]) -> None:
-    """The controller's process."""
+    """Run the controller in this process."""
     hub = Hub(Rounds(names.entrant(policy).policy, late_finish=True), workers, total=total)
     serve(hub, "tcp://127.0.0.1:0", found.put)
 
 
 def connected(clients: zmq.Context[zmq.Socket[bytes]], address: str) -> zmq.Socket[bytes]:
-    """One client."""
+    """Return the socket of one connected client."""
     socket = clients.socket(zmq.DEALER)
     socket.setsockopt(zmq.RCVHWM, 0)
     socket.connect(address)
@@ -90,14 +90,14 @@ def connected(clients: zmq.Context[zmq.Socket[bytes]], address: str) -> zmq.Sock
 
 
 def greeted(sockets: list[zmq.Socket[bytes]]) -> bool:
-    """All have said Hello and were answered."""
+    """Send Hello for all workers, and return whether all were answered."""
     for worker, socket in enumerate(sockets):
         socket.send(encode(Hello(1, 0, worker, len(sockets), "", 0, 0, "", 0, bytes(16), ALIKE)))
     return all(socket.recv() for socket in sockets)
 
 
 def once(sockets: list[zmq.Socket[bytes]], version: int) -> float:
-    """One round; while workers compute the controller thinks."""
+    """Play one round and return its seconds; the controller thinks while workers compute."""
     run_time = RUN_TIME_S if len(sockets) < MANY else LONG_RUN_TIME_S
     arrivals = [
         encode(Arrived(1, 1, worker, version, 32, 1.0, run_time, True)) for worker in range(len(sockets))
@@ -120,9 +120,9 @@ def once(sockets: list[zmq.Socket[bytes]], version: int) -> float:
 
 
 def _until_closed(socket: zmq.Socket[bytes], version: int, heard: bytes) -> bytes:
-    """The frame of the Close; `heard` is what the client before this one got, and is not read again.
+    """Return the frame of the Close; `heard` is the previous client's frame, which is not decoded again.
 
-    Other messages come too, where a policy closes without some.
+    Other messages come too, where a policy closes without some workers.
     """
     while True:
         frame = socket.recv()

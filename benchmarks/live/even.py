@@ -1,4 +1,4 @@
-"""Nothing straggles: wait-all through tailcut beside DDP and torchft, and where the time of a large net goes."""
+"""Compare wait-all through tailcut with DDP and torchft without stragglers; time the parts of an update."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def main(repeats: int) -> list[Claim]:
 
 
 def show_phases(settings: list[str]) -> None:
-    """Where an update of a large net goes, at worker 0."""
+    """Print how long each part of an update of a large net takes at worker 0."""
     with tempfile.TemporaryDirectory() as folder:
         update = measured("wait-all", 4, [*settings, "--phases"], Path(folder)).update
         phases = json.loads(Path(folder, "0.json").read_text())["phases"]

@@ -40,7 +40,7 @@ def main(repeats: int) -> list[Claim]:
 
 
 def once(kind: str) -> Measured:
-    """One run; "burns" is held against an unrelated process that burns as much."""
+    """Measure one run; `BESIDE` runs beside an unrelated process that burns as much as "burns" does."""
     if kind != BESIDE:
         return measured("backup:c=3", WORKERS, [*SETTINGS, "--last", kind])
     burner = subprocess.Popen([sys.executable, "-c", "while True: sum(range(10_000))"])

@@ -16,7 +16,7 @@ from tailcut.engines.live.launch import launch
 
 JOB = str(Path(__file__).parent / "jobs" / "__main__.py")
 RIVALS = Path(__file__).parents[2] / ".venv" / "rivals"
-"""Where `make bench-live` puts what is compared with and not needed otherwise."""
+"""Folder where `make bench-live` installs the packages that only this comparison needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ def measured(mode: str, workers: int, settings: Sequence[str], folder: Path | No
     """Run one way to train once; connecting does not count.
 
     Args:
-        mode: as of the job.
-        workers: processes.
+        mode: first argument of the job.
+        workers: number of processes.
         settings: further arguments of the job.
-        folder: where it leaves what it writes; by default nowhere.
+        folder: keeps the files of the job; by default they are deleted.
     """
     with tempfile.TemporaryDirectory() as temporary:
         out = folder or Path(temporary)
@@ -50,7 +50,7 @@ def measured(mode: str, workers: int, settings: Sequence[str], folder: Path | No
 def in_turn(
     modes: Sequence[str], workers: int, settings: Sequence[str], repeats: int
 ) -> dict[str, list[Measured]]:
-    """Every way after the other, so often: what else the machine does falls on all of them."""
+    """Measure the modes in turn, `repeats` times, so that other load on the machine affects all of them."""
     found: dict[str, list[Measured]] = {mode: [] for mode in modes}
     for _ in range(repeats):
         for mode in modes:
@@ -59,12 +59,12 @@ def in_turn(
 
 
 def over(found: dict[str, list[Measured]], mode: str, base: str = "ddp") -> float:
-    """How many times as many gradients per second as another way, means over runs."""
+    """Return the ratio of a mode's gradients per second to those of `base`, both means over runs."""
     return mean(run.gradients for run in found[mode]) / mean(run.gradients for run in found[base])
 
 
 def show(title: str, found: dict[str, list[Measured]], base: str = "ddp") -> None:
-    """Mean, best and worst of each way."""
+    """Print the mean, best and worst rate of each mode."""
     rows = []
     for mode, runs in found.items():
         rates = [run.gradients for run in runs]
@@ -74,12 +74,12 @@ def show(title: str, found: dict[str, list[Measured]], base: str = "ddp") -> Non
 
 
 def has_torchft() -> bool:
-    """Whether torchft was installed for this."""
+    """Return whether torchft is installed for this benchmark."""
     return (RIVALS / "torchft").is_dir()
 
 
 def with_rivals(mode: str) -> None:
-    """Only what needs it sees it: it brings packages of its own."""
+    """Put torchft on the path for its own mode only, because it brings packages of its own."""
     os.environ["PYTHONPATH"] = str(RIVALS) if mode == "torchft" else ""
     # torchft tells of every step otherwise.
     os.environ["RUST_LOG"] = "error"

@@ -30,10 +30,10 @@ class Rates:
 
     Attributes:
         policy: the policy's own.
-        static: of the best fixed cutoff in hindsight.
-        deadline: of the best fixed deadline in hindsight.
-        waiting: of waiting for all.
-        clairvoyant: of knowing the run times of the round ahead.
+        static: rate of the best fixed cutoff in hindsight.
+        deadline: rate of the best fixed deadline in hindsight.
+        waiting: rate of wait-all.
+        clairvoyant: rate of the bound that knows each round's run times in advance.
         by_blocks: the policy's clock score on the table, from blocks of rounds; None where states move by the clock.
         collapsed: rounds closed with fewer than half of the arrivals of the best deadline, where the clairvoyant takes
             half of them or more.
@@ -63,9 +63,9 @@ class Cluster:
     """One random cluster and how it was played.
 
     Attributes:
-        seed: its number.
-        workers: how many.
-        about: its ingredients.
+        seed: number of the cluster, which is its seed.
+        workers: number of workers.
+        about: description of the cluster.
         by_rounds: states that move by rounds, as in a table.
         by_clock: states that move by the clock.
     """
@@ -133,8 +133,8 @@ def collapsed(draw: Draw, run: Run, deadline: Seconds, overhead: Seconds, skip: 
     All are compared in the rounds that the run met.
 
     Args:
-        draw: what was played.
-        run: of the policy.
+        draw: sample that was played.
+        run: run of the policy.
         deadline: seconds after which the deadline closes a round.
         overhead: seconds between a close and the next opening.
         skip: rounds of the warm-up, which are left out.

@@ -1,1 +1,1 @@
-"""What live training makes of deaths, freezes, cut networks and restarts, on this machine; judged by a checker."""
+"""Benchmarks of live training under deaths, freezes, cut networks and restarts, judged by a checker."""

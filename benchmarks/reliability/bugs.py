@@ -1,4 +1,4 @@
-"""Whether the checker finds the mistakes that are made in the engine on purpose."""
+"""Check that the checker finds the bugs that are put into the engine on purpose."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ SHOWS: dict[str, tuple[str, ...]] = {
     "no promise": (FORKED, r"after it had promised"),
     "early publication": (r"it published a checkpoint of version \d+",),
 }
-"""What the checker must say of each, one of these. A run that breaks off in any other way does not prove that it was
-found."""
+"""Patterns of the violations that prove each bug; one match is enough. Any other failure proves nothing."""
 
 
 def main(times: int) -> list[Claim]:
-    """Run until each has shown, a few times at most; and once without any, which must be clean."""
+    """Run each bug until the checker finds it, `TRIES` times at most; and run once without a bug."""
     del times
     rows, claims = [], []
     for bug in ("", *BUGS):
@@ -41,12 +40,12 @@ def main(times: int) -> list[Claim]:
 
 
 def showing(bug: str, violations: Sequence[str]) -> list[str]:
-    """Those that only this kind of mistake leads to."""
+    """Return the violations that only this bug leads to."""
     return [each for each in violations if any(re.search(words, each) for words in SHOWS[bug])]
 
 
 def plan(bug: str, seed: int) -> Plan:
-    """Deaths that bring it out."""
+    """Return the plan of kills that makes a bug show."""
     if bug == "early publication":
         # Worker 0 writes: it has completed what worker 3 has not, and dies when it has published that.
         once = [Fault(0, 2, "segment", left=2), Fault(0, 0, "published", calm=False, gap=3)]

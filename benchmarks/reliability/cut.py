@@ -25,7 +25,7 @@ def main(times: int) -> list[Claim]:
                 print(f"  {violation}", flush=True)
             figures = [_told(found.went_on), str(found.by_themselves), _told(found.together)]
             rows.append([policy, f"{seconds:g}", *figures, str(len(found.violations))])
-            # Who waits for all waits for those who are cut off too, until it is noticed that they are.
+            # wait-all also waits for the workers that are cut off, until their silence is noticed.
             must_go_on = policy != "wait-all" or seconds > CUT_OFF_MS / 1000
             well = not found.violations and not found.by_themselves and found.together is not None
             goes_on = "one side goes on" if must_go_on else "one side waits"

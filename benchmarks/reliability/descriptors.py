@@ -55,10 +55,10 @@ class Knocked:
     """The descriptors and memory of one process before and after connections.
 
     Attributes:
-        who: what it is.
-        port: that they were made to.
-        failed: connections that could not be made.
-        before, after: what it used; None where it was gone.
+        who: kind of the process.
+        port: port of the connections.
+        failed: number of connections that failed.
+        before, after: use of memory and files; None where the process had ended.
     """
 
     who: str
@@ -74,10 +74,10 @@ class Ended:
     """The end of the run.
 
     Attributes:
-        code: of the launcher.
-        said: by it and its processes.
-        updates: that were made meanwhile.
-        knocked: what each port has told.
+        code: exit code of the launcher.
+        said: output of the launcher and its processes.
+        updates: updates made during the connections.
+        knocked: results by process and port.
     """
 
     code: int = -1
@@ -135,11 +135,11 @@ def run(
     """Run a job under `tailcut launch`, and connect to every port of each of its processes.
 
     Args:
-        workers: of the job.
-        connections: to each port; each is closed at once.
-        descriptors: that each process may have.
+        workers: number of workers.
+        connections: number of connections to each port; each is closed at once.
+        descriptors: limit of file descriptors of each process.
         shares_memory: whether the workers may add up gradients in shared memory.
-        awaits: whether it has said what it is to say before it ends.
+        awaits: whether the output has what is awaited before the run is ended.
     """
     found = Ended()
     with (
@@ -167,7 +167,7 @@ def run(
 
 
 def is_clean(knocked: Knocked) -> bool:
-    """Tell whether nothing of the connections stayed at a process."""
+    """Return whether the connections left no descriptors and no memory at a process."""
     before, after = knocked.before, knocked.after
     if before is None or after is None:
         return False
@@ -220,7 +220,7 @@ def _launched(
 
 
 def _has_standby(launcher: int) -> bool:
-    """Whether the next controller is ready: from then on the launcher starts nothing more."""
+    """Return whether the standby controller is ready; from then on the launcher starts no more processes."""
     return any("tailcut.standby" in words(process.pid) for process in family(launcher))
 
 

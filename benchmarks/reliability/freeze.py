@@ -1,4 +1,4 @@
-"""A worker that stands still for ten seconds: one that is late costs nothing, one that is accepted little."""
+"""Stop a worker for ten seconds: a late worker costs the others nothing, an accepted one little."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tailcut.testing.chaos.recovery import Pace
 
 WORKERS, SECONDS, GO_ON = 8, 10.0, 2.0
 LEAST = 0.9
-"""Of the others' updates per second, while one that is late stands still."""
+"""Least share of the others' updates per second that they keep while a late worker is stopped."""
 CALM = 4.0
-"""Seconds that one that was stopped has to be back, before it is looked at how fast all of them are."""
+"""Seconds that all workers run between a freeze and the measurement of the pace before the next one."""
 BACKUP, LIMIT = "backup:share=0.75", 400.0
 
 
 def main(times: int) -> list[Claim]:
-    """Run and judge; fewer times, for each takes longer."""
+    """Run and judge, with fewer repeats, because each takes longer."""
     times = max(2, times // 4)
     accepted = [
         outcome("in the reduction", plan("segment", times, "wait-all"), LIMIT),
@@ -47,7 +47,7 @@ def main(times: int) -> list[Claim]:
 
 
 def as_fast(found: Sequence[Pace], times: int) -> Claim:
-    """Whether the others make as many updates while a late one stands still as before, each time that there was one."""
+    """Return the claim that the others keep at least `LEAST` of their pace in all planned freezes."""
     ratios = [each.during / each.before for each in found]
     told = f"{mean(ratios):.2f}, worst {min(ratios):.2f}, best {max(ratios):.2f}" if ratios else "nothing"
     return Claim(
@@ -58,7 +58,7 @@ def as_fast(found: Sequence[Pace], times: int) -> Claim:
 
 
 def show_paces(found: Sequence[Pace]) -> None:
-    """A row for each time."""
+    """Print a row for each freeze."""
     rows = [
         [str(number), f"{each.before:.1f}", f"{each.during:.1f}", f"{each.during / each.before:.2f}"]
         for number, each in enumerate(found, 1)
@@ -68,7 +68,7 @@ def show_paces(found: Sequence[Pace]) -> None:
 
 
 def plan(point: str, times: int, policy: str, seconds: float = SECONDS) -> Plan:
-    """Freezes of one worker after another."""
+    """Return the plan that stops one worker after another."""
     faults = [
         Fault(0, number % WORKERS, point, "stop", left=3, seconds=seconds, phase=point)
         for number in range(times)
@@ -77,7 +77,7 @@ def plan(point: str, times: int, policy: str, seconds: float = SECONDS) -> Plan:
 
 
 def with_calm(planned: Plan) -> Plan:
-    """The same faults, with as much time before each in which all take part as it lasts."""
+    """Return the plan with a pause before each fault in which all workers run for as long as it lasts."""
     first, *others = planned.faults
     faults = [
         replace(first, pause=SECONDS + CALM),
@@ -87,7 +87,7 @@ def with_calm(planned: Plan) -> Plan:
 
 
 def redo(times: int) -> Plan:
-    """Of four workers one dies in a reduction, one does not complete it, and two that have stand still meanwhile."""
+    """Plan redone rounds: of four workers one dies in a reduction, two that completed it are stopped."""
     faults: list[Fault] = []
     for number in range(times):
         dies, *others = ((number + place) % 4 for place in (0, 2, 3))

@@ -1,4 +1,4 @@
-"""Eight workers, killed one after another in every phase of an update."""
+"""Kill eight workers, one after another, in every phase of an update."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tailcut.testing.chaos.faults import PHASES, Plan, kills
 
 WORKERS = 8
 AT_ONCE = 10
-"""Deaths in one run. Of who writes checkpoints, fewer: it is always the same."""
+"""Deaths in one run; fewer in `checkpointing`, where the same worker dies each time."""
 GO_ON, MEDIAN, BACK = 2.0, 0.8, 10.0
 BETWEEN = "between first and last completion"
 MOST = 4
-"""Times as many deaths between the first and the last completion: not every one leaves some with the update and some
-without it, and as many as that are to be seen."""
+"""Most deaths in phase `BETWEEN`, as a multiple of the requested ones: only deaths that leave some workers
+with the update and some without it count."""
 BEGIN, PER_KILL = 60.0, 25.0
-"""Seconds of a run at most, and for each death."""
+"""Time limit of a run in seconds: a fixed part, and a part for each death."""
 NEEDS: dict[str, dict[str, Any]] = {
     "pulling": {"policy": "backup:share=0.75", "chance": 0.15},
     "checkpointing": {"checkpoint_every": 5},
 }
-"""Who is to die pulling must be late now and then."""
+"""Extra options of the plan by phase: for a death in `pulling`, workers must sometimes be late."""
 
 
 def main(times: int) -> list[Claim]:
@@ -46,7 +46,7 @@ def main(times: int) -> list[Claim]:
 
 
 def deaths(phase: str, times: int) -> list[Outcome]:
-    """So many in one phase, in several runs; between completions, until as many were mixed."""
+    """Run until `times` workers have died in a phase; in `BETWEEN`, until as many deaths were mixed."""
     at_once = 3 if phase == "checkpointing" else AT_ONCE
     found: list[Outcome] = []
     done = 0
@@ -58,10 +58,10 @@ def deaths(phase: str, times: int) -> list[Outcome]:
 
 
 def count_mixed(runs: list[Outcome]) -> int:
-    """Deaths after which some had completed the reduction and some had not."""
+    """Return how many deaths left some workers with the reduction completed and some without."""
     return sum(each.mixed for run in runs for each in run.recoveries)
 
 
 def plan(phase: str, times: int, seed: int) -> Plan:
-    """Deaths in one phase, in one run."""
+    """Return the plan of one run, with deaths in one phase."""
     return Plan(kills(phase, times, WORKERS, seed), WORKERS, seed, **NEEDS.get(phase, {}))

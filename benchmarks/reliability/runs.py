@@ -1,4 +1,4 @@
-"""One plan of trouble after another, what the checker says of each, and what the faults cost."""
+"""Carry out plans of faults, and show the checker's verdicts and the cost of the faults."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tailcut.testing.chaos.recovery import Pace, Recovery, paces, recoveries, st
 from tailcut.testing.chaos.run import Ended, carry_out
 
 NEVER = math.inf
-"""Seconds until something that did not happen."""
+"""Seconds until an event that never happened."""
 KEPT = Path(__file__).parents[2] / "out" / "reliability"
-"""Where the folder of a run stays that the checker complains of."""
+"""Folder that keeps the files of runs in which the checker finds violations."""
 COLUMNS = (
     *("phase", "faults", "missed", "mixed completions", "go on: median, s", "worst, s", "back: median, s"),
     *("worst, s", "violations"),
@@ -30,15 +30,15 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one run.
+    """The result of one run.
 
     Attributes:
-        plan: that was carried out.
-        ended: how it ended.
-        verdict: of the checker.
-        recoveries: from the faults that struck.
-        violations: from outside and from the journals.
-        paces: of the others, while somebody stood still.
+        plan: the plan that was carried out.
+        ended: end of the run, seen from outside.
+        verdict: verdict of the checker.
+        recoveries: recoveries from the faults that struck.
+        violations: violations seen from outside and in the journals.
+        paces: paces of the other workers while one was stopped.
     """
 
     plan: Plan
@@ -56,21 +56,21 @@ def outcome(
     expected: bool = False,
     more: Callable[[Ended], Sequence[str]] = lambda ended: (),
 ) -> Outcome:
-    """Carry out a plan; what it leaves is kept only where something is wrong.
+    """Carry out a plan, and keep its files only where unexpected violations were found.
 
     Args:
-        name: for what is printed.
-        plan: of the run.
-        limit: seconds.
-        expected: whether something has to be wrong.
-        more: tells what else is wrong, as sentences, while the folder of the run is there.
+        name: label of the printed line.
+        plan: plan of the run.
+        limit: time limit of the run, in seconds.
+        expected: whether violations are expected; they are then neither printed nor kept.
+        more: returns further violations, as sentences, while the folder of the run exists.
     """
     root = Path(tempfile.mkdtemp(prefix="chaos-"))
     ended = carry_out(plan, root / "run", limit)
     verdict = ended.verdict()
     journals, struck = lives(ended.folder.journals), strikes(ended.folder.strikes)
     found = tuple(recoveries(journals, struck))
-    # Now: what was said is in the folder, which does not stay where it is.
+    # Read the violations now: the folder is moved or deleted below.
     violations = (*ended.violations, *verdict.violations, *more(ended))
     told = Outcome(plan, ended, verdict, found, violations, tuple(paces(journals, struck)))
     print(
@@ -92,7 +92,7 @@ def outcome(
 
 
 def show(title: str, phases: Mapping[str, Sequence[Outcome]]) -> None:
-    """A row for each phase."""
+    """Print a row for each phase."""
     print_table(title, COLUMNS, [_row(phase, runs) for phase, runs in phases.items()])
 
 
@@ -106,18 +106,18 @@ def _row(phase: str, runs: Sequence[Outcome]) -> list[str]:
 
 
 def goings_on(runs: Sequence[Outcome]) -> list[float]:
-    """Seconds until the others went on, after each fault; `NEVER` where they did not."""
+    """Return the seconds from each fault until the others resumed; `NEVER` where they did not."""
     return [NEVER if each.go_on is None else each.go_on for run in runs for each in run.recoveries]
 
 
 def comings_back(runs: Sequence[Outcome]) -> list[float]:
-    """Seconds until who was killed took part again; `NEVER` where it did not."""
+    """Return the seconds until each killed worker took part again; `NEVER` where it did not."""
     deaths = [each for run in runs for each in run.recoveries if _is_of_a_worker(each)]
     return [NEVER if each.back is None else each.back for each in deaths]
 
 
 def _is_of_a_worker(one: Recovery) -> bool:
-    """Whether a worker was killed, with others or alone: controllers never come back, others take their place."""
+    """Return whether a worker was among the killed; a killed controller never comes back."""
     return one.struck.deed == "kill" and max(one.struck.worker, *one.struck.also, -1) >= 0
 
 
@@ -130,7 +130,7 @@ def _told(seconds: float) -> str:
 
 
 def clean(text: str, runs: Sequence[Outcome]) -> Claim:
-    """Whether the checker has nothing to say."""
+    """Return the claim that the checker finds no violation."""
     violations = [each for run in runs for each in run.violations]
     return Claim(
         f"{text}: no update lost, doubled or forked", f"{len(violations)} violations", not violations
@@ -138,7 +138,7 @@ def clean(text: str, runs: Sequence[Outcome]) -> Claim:
 
 
 def all_struck(text: str, runs: Sequence[Outcome]) -> Claim:
-    """Whether every fault that was planned was carried out, kind by kind."""
+    """Return the claim that every planned fault was carried out, counted by kind."""
     planned = Counter(fault.phase for run in runs for fault in run.plan.faults)
     struck = Counter(each.struck.phase for run in runs for each in run.recoveries)
     found = [f"{kind}: {struck[kind]} of {many}" for kind, many in planned.items()]
@@ -146,7 +146,7 @@ def all_struck(text: str, runs: Sequence[Outcome]) -> Claim:
 
 
 def at_most(text: str, seconds: Sequence[float], limit: float) -> Claim:
-    """Whether the worst is within a limit."""
+    """Return the claim that no value exceeds a limit, in seconds."""
     worst = max(seconds, default=NEVER)
     found = "never, once or more" if worst == NEVER else f"{worst:.2f} s at worst"
     return Claim(f"{text} ≤ {limit:g} s", found if seconds else "nothing", worst <= limit)

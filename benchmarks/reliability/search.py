@@ -33,7 +33,7 @@ RETURNS = "--workers 3 --epochs 4 --total 1 --checkpoints --deaths 3 --altogethe
 
 
 def main(times: int) -> list[Claim]:
-    """So many states for each of them."""
+    """Explore `FOR_EACH` states per repeat, and a quarter as many with returns to checkpoints."""
     states = FOR_EACH * times
     asked = f"--workers {WORKERS} --epochs {EPOCHS} --total 1 --most-states {states} --all"
     lost = f"--most-states {states // 4} {RETURNS} --all"
@@ -44,15 +44,15 @@ def main(times: int) -> list[Claim]:
 
 
 def judged(found: Found, states: int, text: str = "Search") -> list[Claim]:
-    """Whether it went as far as it was to go, and no rule was broken."""
+    """Return the claims that enough states were explored and no rule was broken."""
     rules = [each.rule for each in found.violations]
     ends = Claim(f"{text}: no run goes round in circles", _ends(found), found.ends is True)
-    # A space that has fewer states than that is explored whole.
+    # A smaller state space is explored completely.
     is_enough = found.states >= states or found.whole
     return [
         Claim(f"{text}: ≥ {states:,} states, or all", f"{found.states:,}", is_enough),
         Claim(f"{text}: no rule is broken in any of them", ", ".join(rules) or "none", not rules),
-        # Of a part of the states it cannot be known.
+        # Whether every run ends is known only when all states were explored.
         *([ends] if found.whole else []),
     ]
 

@@ -23,6 +23,6 @@ def main(times: int) -> list[Claim]:
         all_struck("Several deaths", runs),
         clean("Several deaths", runs),
         at_most("Several deaths: the others go on in", goings_on(runs), GO_ON),
-        # Who is killed again before it was back is counted from the first time.
+        # A worker that is killed again before it was back is counted from the first kill.
         at_most("Several deaths: who was killed takes part again in", comings_back(runs), BACK),
     ]

@@ -1,4 +1,4 @@
-"""Random faults of all kinds, for as long as one likes: nothing is lost, and nothing grows.
+"""Run under random faults of all kinds: no update is lost, and memory and open files do not grow.
 
 python -m benchmarks.reliability.soak --minutes 10 --faults 300 --seed 1
 """
@@ -16,15 +16,15 @@ from tailcut.testing.chaos.faults import Plan, at_random
 
 WORKERS, LEVEL = 8, 0.05
 EVERY = 20
-"""Updates from one checkpoint to the next: a disk that is full meets them too."""
+"""Updates from one checkpoint to the next, so that full disks affect checkpoints too."""
 ROLES = ("controller", "launcher", "workers")
-"""Whose use is looked at."""
+"""Processes whose memory and open files are measured."""
 SPARE = 1.1
-"""Faults that are planned for each that is asked for: some find nobody to strike."""
+"""Planned faults per requested fault: some find no process to strike."""
 
 
 def main(times: int) -> list[Claim]:
-    """Half a minute, and fifteen faults, for each of them."""
+    """Run half a minute and fifteen faults per repeat."""
     return soak(times / 2.0, 15 * times, 1)
 
 
@@ -60,9 +60,10 @@ def soak(minutes: float, faults: int, seed: int) -> list[Claim]:
 
 
 def level(run: Outcome) -> list[Claim]:
-    """Whether launcher, controller and workers use as much in the last third as in the second; all were looked at.
+    """Return the claims that memory and open files are level: the last third of the run against the second.
 
-    Workers count together: how many files one has open depends on how long it has lived and with whom it was connected.
+    Workers are counted together: the open files of one depend on its age and on the peers that it was
+    connected to.
     """
     rows, grown = [], {"memory": list[float](), "files": list[float]()}
     uses = {role: noted for role, noted in run.ended.uses.items() if not role.startswith("worker")}
@@ -91,7 +92,7 @@ def level(run: Outcome) -> list[Claim]:
 
 
 def _is_level(what: str, growth: Sequence[float]) -> Claim:
-    """Whether none of them uses more; where one was not seen in calm, that is not known."""
+    """Return the claim that no role's use grows by more than `LEVEL`; it fails where a role was not seen."""
     seen = len(growth) == len(ROLES)
     told = f"{100 * max(growth):+.1f} %" if growth else "nothing"
     return Claim(

@@ -20,7 +20,7 @@ SECTIONS = {
     "lost_nodes": lost_nodes.main,
 }
 DEATHS = 10
-"""Of each kind, at least."""
+"""Least number of deaths of each kind."""
 REPEATS = 3
 
 if __name__ == "__main__":

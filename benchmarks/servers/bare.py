@@ -1,4 +1,4 @@
-"""The messages of a round with nothing but Ray: what no engine on it can do without.
+"""Measure the messages of a round in plain Ray, which every engine on Ray needs.
 
 Parameters go out to all workers, which sleep and return a gradient each; one server takes the gradients and returns
 parameters. Nothing is computed and nothing added up, and there are no policy, no tokens of tailcut's, no records.
@@ -25,13 +25,13 @@ Vector = npt.NDArray[np.float32]
 
 @final
 class _Worker:
-    """Sleeps, and has a gradient."""
+    """An actor that sleeps and returns a constant gradient."""
 
     def __init__(self) -> None:
         self._gradient = np.ones(PARAMETERS, np.float32)
 
     def compute(self, parameters: Vector, seconds: float) -> tuple[float, Vector]:
-        """Its run time, and the gradient."""
+        """Sleep, and return the run time in seconds and the gradient."""
         del parameters
         began = time.monotonic()
         time.sleep(seconds)
@@ -40,25 +40,25 @@ class _Worker:
 
 @final
 class _Server:
-    """Has parameters, and gives them away again."""
+    """An actor that takes gradients and returns constant parameters."""
 
     def __init__(self) -> None:
         self._parameters = np.ones(PARAMETERS, np.float32)
 
     def apply(self, *gradients: Vector) -> tuple[int, Vector]:
-        """How many came, and the parameters."""
+        """Return the number of gradients, and the parameters."""
         return len(gradients), self._parameters
 
 
 def bare(ray: Any, workers: int, seconds: float, spread: float, rounds: int) -> Rounds:
-    """What a round takes.
+    """Measure rounds of messages between workers and one server.
 
     Args:
-        ray: connected.
-        workers: that are waited for.
-        seconds: that each sleeps.
-        spread: by which part of them it sleeps longer, at most; every time by another.
-        rounds: to make.
+        ray: the package, connected.
+        workers: number of workers, all of which each round waits for.
+        seconds: shortest sleep of a worker, in seconds.
+        spread: largest extra sleep as a share of `seconds`; drawn anew for each sleep.
+        rounds: number of rounds.
     """
     crew = [ray.remote(num_cpus=1)(_Worker).remote() for _ in range(workers)]
     server = ray.remote(num_cpus=1)(_Server).remote()

@@ -1,4 +1,4 @@
-"""Workers, shards and the driver killed while they train: nothing lost, nothing doubled, nothing mixed."""
+"""Kill workers, shards and the driver in training: no update is lost, applied twice, or mixed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SAME = 1e-4
 
 
 def plan(prepare: Strikes, updates: int) -> Plan:
-    """A small net, 30 ms of work."""
+    """Return a plan with a small net and 30 ms of work per gradient."""
     policy = names.entrant("wait-all").policy
     assert isinstance(policy, Policy)
     setting = Setting(partial(names.task, "logistic"), 8, 0, 1, Delays(np.full((1, WORKERS), 0.03)))
@@ -49,7 +49,7 @@ def plan(prepare: Strikes, updates: int) -> Plan:
 
 
 def kinds(times: int) -> dict[str, list[Strike]]:
-    """What is killed, where, how often."""
+    """Return the strikes of each kind of death: process, point and version."""
     at = [3 + APART * k for k in range(times)]
     return {
         "a worker": [Strike("worker", k % WORKERS, "computing", v) for k, v in enumerate(at)],
@@ -77,10 +77,10 @@ def main(repeats: int) -> list[Claim]:
 
 
 def killed(ray: Any, strikes: list[Strike]) -> tuple[int, int, int, str]:
-    """One run with these deaths; how many there were, versions, shards restored, and what was wrong."""
+    """Make one run with these deaths; return their number, versions, restored shards, and violations."""
     with tempfile.TemporaryDirectory() as name:
         script = Strikes(Path(name), tuple(strikes))
-        # As long as it takes for all to happen, and everybody to be there again.
+        # The run ends when all strikes have happened and all processes are back.
         result = train(ray, plan(script, 100_000), meanwhile=_ending(script, len(strikes)))
         try:
             check(script.seen(), SERVERS, accepted(result.rounds), result.version)
@@ -93,7 +93,7 @@ def killed(ray: Any, strikes: list[Strike]) -> tuple[int, int, int, str]:
 
 
 def _apart(result: Result) -> str:
-    """What is wrong with the parameters: whether they are those that the accepted sets make in one process."""
+    """Compare the parameters with a replay in one process; return the difference as text, empty if none."""
     it = plan(Strikes(Path()), 1)
     there = replayed(result.rounds[: result.version], it.setting, it.recipe, WORKERS)
     apart = float(np.abs(there - result.parameters).max())
@@ -101,7 +101,7 @@ def _apart(result: Result) -> str:
 
 
 def accepted(rounds: Sequence[RoundRecord]) -> dict[int, list[Gradient]]:
-    """What the driver says that rounds accepted: all at their own version, as everything here waits for all."""
+    """Return the gradients that each version accepted; with wait-all each was computed at that version."""
     return {
         record.version: [
             (worker, record.version) for worker in record.roster.workers[record.accepted > 0].tolist()
@@ -180,12 +180,12 @@ def _newest(kept: Path) -> int:
 
 
 def _notes(folder: Path, life: int) -> Path:
-    """Where the processes of one driver write: some outlive it, and are still at work when the next one begins."""
+    """Return the notes folder of one driver: its processes may still write when the next driver begins."""
     return folder / f"life.{life}"
 
 
 def _wrong_in_lives(folder: Path, last: int) -> str:
-    """What is wrong with the course of any driver; each goes on from what those before it have made."""
+    """Return the first violation of any driver, or an empty string; the drivers continue one run."""
     everybody = {v: [(worker, v) for worker in range(WORKERS)] for v in range(UPDATES)}
     known = None
     try:

@@ -56,13 +56,13 @@ def local_cluster(processors: int) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """What rounds took, medians over a run in milliseconds, the first ten left out.
+    """Timings of a run in milliseconds without its first ten rounds; `way` and `make` are medians.
 
     Attributes:
-        gradients: used per second.
-        update: from one opening to the next.
-        way: from opening to close, less what the slowest accepted worker computed: jobs out, gradients' news back.
-        make: from close to the next opening: shards fetch, add up, apply, and answer.
+        gradients: gradients used per second.
+        update: time from one opening to the next.
+        way: time from opening to close, less the slowest accepted worker's run time: jobs out, messages back.
+        make: time from close to the next opening: shards fetch, add up, apply, and answer.
     """
 
     gradients: float
@@ -72,14 +72,14 @@ class Rounds:
 
     @property
     def overhead(self) -> float:
-        """Of a round: its time less the compute time of the last accepted worker."""
+        """Milliseconds of a round beyond the run time of its slowest accepted worker."""
         return self.way + self.make
 
 
 def measured(result: Result) -> Rounds:
-    """The figures of a run."""
+    """Return the figures of a run."""
     rounds = result.rounds[10:]
-    # Of asynchronous rounds, most have only gradients that were begun before.
+    # Most asynchronous rounds have only gradients that were begun before.
     computed = [
         (
             r,
@@ -112,21 +112,21 @@ def run(
     more: Mapping[str, Any] = MappingProxyType({}),
     **hooks: Any,
 ) -> Result:
-    """One run.
+    """Make one run.
 
     Args:
-        ray: connected.
-        policy: by name.
+        ray: the package, connected.
+        policy: name of the policy.
         workers: processes that compute.
         servers: processes that hold the parameters.
-        hidden: units of the net.
-        seconds: that every mini-batch sleeps.
-        chance: that it takes nine times as long.
-        spread: by which part of them it takes longer, at most; every one by another.
-        updates: to make.
+        hidden: hidden units of the net.
+        seconds: shortest sleep of a mini-batch, in seconds.
+        chance: probability that a mini-batch takes nine times as long.
+        spread: largest extra sleep as a share of `seconds`; drawn anew for each mini-batch.
+        updates: number of updates.
         pieces: micro-batches after which a worker may drop its work; 1: it finishes.
-        more: of the plan.
-        hooks: of the training.
+        more: further fields of the plan.
+        hooks: further arguments of the training.
     """
     entrant = names.entrant(policy)
     assert isinstance(entrant.policy, Policy)

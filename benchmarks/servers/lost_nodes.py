@@ -100,9 +100,9 @@ def gradients_lost() -> Claim:
 
 
 def from_one_process(result: Result) -> float:
-    """How far the parameters are from those that one process makes of the same accepted sets.
+    """Return the largest difference from the parameters that one process makes of the same accepted sets.
 
-    Of a version that was made again, the last counts; of one whose gradients were lost, nothing is added.
+    Where a version was made again, its last record counts; a version whose gradients were lost is skipped.
     """
     it = plan()
     last = {record.version: record for record in result.rounds if record.version < result.version}

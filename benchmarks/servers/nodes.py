@@ -1,4 +1,4 @@
-"""Several nodes of a Ray cluster on this machine: each with its own object store, so that objects have to travel."""
+"""Start several nodes of a Ray cluster on this machine, each with its own object store."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchmarks.servers.job import STORE
 from tailcut.engines.servers.cluster import load_ray, make_token
 
 WORKERS, SERVERS = "workers", "servers"
-"""What nodes have that only workers, or only servers, ask for."""
+"""Custom Ray resources that place workers and servers on their nodes."""
 
 
 @final
 class Nodes:
-    """A cluster, its head the node of the driver.
+    """A cluster whose head is the node of the driver.
 
     Attributes:
         ray: the package, connected.
@@ -28,17 +28,17 @@ class Nodes:
         self.ray, self._cluster = ray, cluster
 
     def add(self, **has: float) -> Any:
-        """One more node."""
+        """Add a node with these resources, and return it."""
         return self._cluster.add_node(num_cpus=8, resources=has, object_store_memory=STORE)
 
     def lose(self, node: Any) -> None:
-        """All processes of a node are killed at once."""
+        """Kill all processes of a node at once."""
         self._cluster.remove_node(node, allow_graceful=False)
 
 
 @contextmanager
 def nodes(head: Mapping[str, float]) -> Iterator[Nodes]:
-    """A cluster with one node, for as long as the block lasts."""
+    """Start a cluster with one node, and shut it down when the block ends."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
     ray = load_ray()
     make_token()

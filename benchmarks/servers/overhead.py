@@ -1,7 +1,8 @@
-"""What a round costs beside computing: 8 workers, a million parameters, 1, 2 and 4 shards; the torch engine too.
+"""Measure the overhead of a round: 8 workers, a million parameters, 1, 2 and 4 shards; also the torch engine.
 
-Where all workers are done at the same moment they queue for the two processors of this machine, which workers on
-machines of their own would not. So it is measured twice: all at once, and each done at a time of its own.
+Workers that finish at the same moment queue for the two processors of this machine, which workers on machines
+of their own would not. So the overhead is measured twice: with all workers done at once, and one after the
+other.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from benchmarks.servers.job import Rounds, local_cluster, measured, run
 from benchmarks.servers.parts import Processors, Stamps, parts
 
 LIMIT = 15.0
-"""Milliseconds."""
+"""Largest overhead of a round, in milliseconds."""
 WORKERS, UPDATES = 8, 60
 ARMS = {
     "1 shard": (1, 0.0),
@@ -27,7 +28,7 @@ ARMS = {
     "1 shard, one after the other": (1, 1.0),
     "2 shards, one after the other": (2, 1.0),
 }
-"""Servers, and by which part of 50 ms some take longer than others."""
+"""Shards, and the largest extra run time as a share of 50 ms."""
 SECONDS = 0.05
 BARE = {"the same messages, Ray alone": 0.0, "the same, one after the other": 1.0}
 
@@ -86,7 +87,7 @@ def _tell(found: dict[str, list[Rounds]], torch: float) -> None:
 
 
 def _profile(ray: Any, spread: float) -> None:
-    """Where the time of a round with one shard goes."""
+    """Print the parts of a round with one shard, and its processor time."""
     with tempfile.TemporaryDirectory() as folder:
         stamps, processors = Stamps(Path(folder)), Processors(UPDATES - 5)
         result = run(

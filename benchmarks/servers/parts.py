@@ -1,6 +1,6 @@
-"""Where the time of a round goes: moments at which processes come to points, and what their processors do meanwhile.
+"""Time the parts of a round: moments at which processes reach points, and their processor time in between.
 
-All processes are on this machine, so that their clocks are one.
+All processes are on this machine, so that they share one clock.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ FIRST = 10
 """Rounds that are left out."""
 TICK = os.sysconf("SC_CLK_TCK")
 KINDS = {"WorkerActor": "workers", "ShardActor": "shards", "raylet": "raylet", "gcs_server": "gcs"}
-"""What processes are called, and what they are."""
+"""Kinds of processes, by a part of their command line."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """To be called in every new process, as `prepare` of a plan: notes the moment of every point.
+    """A hook that notes the moment of every point in a process.
+
+    It is called in every new process, as `prepare` of a plan.
 
     Attributes:
-        folder: for notes.
+        folder: folder of the notes.
     """
 
     folder: Path
@@ -50,7 +52,7 @@ class Stamps:
         points.watch(watch, wants_chain=False)
 
     def of(self, kind: str, point: str) -> dict[int, list[Seconds]]:
-        """By version, the moments at which processes of a kind came to a point."""
+        """Return the moments at which processes of a kind reached a point, by version."""
         found: dict[int, list[Seconds]] = defaultdict(list)
         for file in self.folder.glob(f"{kind}.*.jsonl"):
             for line in file.read_text().rpartition("\n")[0].splitlines():
@@ -61,7 +63,7 @@ class Stamps:
 
 
 def parts(stamps: Stamps, rounds: Sequence[RoundRecord]) -> dict[str, float]:
-    """Milliseconds of each part of a round in which all wait for all, medians. Their sum is a round's time."""
+    """Return the median milliseconds of each part of a round of wait-all; the parts cover the whole round."""
     begins, ends = stamps.of("worker", "computing"), stamps.of("worker", "computed")
     orders, applied = stamps.of("shard", "applying"), stamps.of("shard", "applied")
     found: dict[str, list[Seconds]] = defaultdict(list)
@@ -82,7 +84,7 @@ def parts(stamps: Stamps, rounds: Sequence[RoundRecord]) -> dict[str, float]:
 class Processors:
     """Processor time by kind of process, between two versions of a run.
 
-    To be called as `meanwhile` of a training.
+    An instance is passed as `meanwhile` of a training.
     """
 
     until: int
@@ -91,7 +93,7 @@ class Processors:
     _versions: list[int] = field(default_factory=list)
 
     def __call__(self, driver: Any) -> None:
-        """Look, twice."""
+        """Read the processor times at version `FIRST` and at version `until`."""
         if not self._versions and driver.version >= FIRST:
             self._before = _seconds()
             self._versions.append(driver.version)
@@ -101,7 +103,7 @@ class Processors:
 
     @property
     def of_round(self) -> dict[str, float]:
-        """Milliseconds of processor time that a round takes, by kind."""
+        """Milliseconds of processor time per round, by kind of process."""
         first, last = self._versions
         return {
             kind: 1e3 * (seconds - self._before.get(kind, 0.0)) / (last - first)
@@ -110,7 +112,7 @@ class Processors:
 
 
 def _seconds() -> dict[str, float]:
-    """That all processes have used so far, by kind."""
+    """Return the processor seconds that all processes have used so far, by kind."""
     found: dict[str, float] = defaultdict(float)
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
@@ -119,7 +121,7 @@ def _seconds() -> dict[str, float]:
             called = (folder / "cmdline").read_bytes().decode(errors="replace")
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            # It has ended meanwhile.
+            # The process has ended meanwhile.
             continue
         kind = next((kind for name, kind in KINDS.items() if name in called), None)
         if int(folder.name) == os.getpid():

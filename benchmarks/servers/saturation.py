@@ -1,11 +1,12 @@
-"""One server's saturation point: how many gradients a second it takes, and how shards and workers change that.
+"""Find the saturation point of one server: gradients per second, by shards and workers.
 
-Asynchronous, so that nobody waits for anybody, and servers are the only thing that all have to go through; gradients
-that come while they are busy go into the next update together. Workers sleep for next to nothing. They are on one node
-and servers on another, each with an object store of its own, so that parameters and gradients travel, over the loopback
-device, whose counter is read.
+Training is asynchronous, so that no worker waits for another and the servers are the only bottleneck;
+gradients that come while they are busy go into the next update together. Workers sleep for 2 ms. They are on
+one node and servers on another, each with an object store of its own, so that parameters and gradients cross
+the loopback device, whose byte counter is read.
 
-A run begins with all workers, and some leave each time when enough was seen: processes that start would be in the way.
+A run begins with all workers, and some leave after each measurement, because starting processes would disturb
+it.
 """
 
 from __future__ import annotations
@@ -26,38 +27,38 @@ from tailcut.engines.servers.crew import Done
 from tailcut.engines.servers.driver import Driver
 
 WORKERS, SERVERS = (1, 2, 4, 8), (1, 2, 4)
-"""Each twice the one before; more where there are more processors than two."""
+"""Numbers of workers and of shards, each twice the one before; use more on a machine with more processors."""
 NETS = {"1 M": (13_000, 30), "8 M": (106_600, 8)}
-"""Parameters: hidden units, and gradients of each worker that are counted."""
+"""Nets by number of parameters: hidden units, and gradients of each worker that are counted."""
 LARGE = "8 M"
 UNIT = 0.002
 """Seconds of sleep that a gradient takes."""
 GAIN = 1.1
-"""Twice the workers that make less than this of the rate have found servers saturated."""
+"""Servers are saturated where twice the workers reach less than this multiple of the rate."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """With so many workers and shards: gradients per second, and bytes that each of them moved."""
+    """One measurement: gradients per second, and bytes moved per gradient, with given workers and shards."""
 
     rate: float
     bytes: float
 
 
 Cells: TypeAlias = dict[tuple[str, int, int], list[Cell]]
-"""By net, shards and workers; one of each repeat."""
+"""Measurements by net, shards and workers; one for each repeat."""
 
 
 @final
 @dataclass(slots=True)
 class _Counting:
-    """Counts, and sends workers home: one run.
+    """Hooks of one run that measure, and remove workers after each measurement.
 
     Attributes:
         many: gradients of each worker to count.
-        cells: found, by workers.
-        gradients: that have come so far; all are used.
+        cells: measurements by number of workers.
+        gradients: number of gradients so far; all are used.
     """
 
     many: int
@@ -68,11 +69,11 @@ class _Counting:
     _began: tuple[int, float, int] | None = None
 
     def heard(self, done: Done) -> None:
-        """One has come."""
+        """Count a gradient."""
         self.gradients += 1
 
     def __call__(self, driver: Driver) -> None:
-        """Look up."""
+        """Begin or end a measurement when enough gradients have come."""
         if driver.over:
             return
         workers, now = self._left[-1], (self.gradients, time.monotonic(), loopback())
@@ -88,12 +89,12 @@ class _Counting:
             driver.over = not self._left
             for worker in range(self._left[-1] if self._left else workers, workers):
                 driver.remove(worker)
-            # Everybody has had a turn by then.
+            # By then every worker has sent gradients since the others left.
             self._began, self._settled_at = None, self.gradients + 2 * workers
 
 
 def counted(cluster: Nodes, hidden: int, servers: int, many: int) -> dict[int, Cell]:
-    """One run; by workers."""
+    """Return the measurements of one run, by number of workers."""
     counting = _Counting(many)
     needs: dict[str, Any] = {"worker_needs": {places.WORKERS: 1}, "server_needs": {places.SERVERS: 1}}
     run(

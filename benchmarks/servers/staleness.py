@@ -1,7 +1,7 @@
-"""Staleness on servers beside that of virtual time, where every gradient takes the run time that was measured for it.
+"""Compare staleness on servers with virtual time, in which every gradient has its measured run time.
 
-A worker's k-th gradient takes as long in virtual time as its k-th gradient took on servers, so the two runs differ in
-nothing but chance orders of arrival, and not only means but the whole distributions can be held against each other.
+A worker's k-th gradient takes as long in virtual time as its k-th gradient took on servers, so the two runs
+differ only in random orders of arrival, and their whole distributions can be compared, not only their means.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tailcut.types import NO_NODE, FloatArray, RoundRecord
 
 WORKERS, UPDATES, SKIPPED = 8, 400, 50
 LIMIT = 0.1
-"""By which means may differ, relatively."""
+"""Largest relative difference of mean staleness."""
 APART = 0.1
-"""By which shares of gradients up to a staleness may differ."""
+"""Largest difference of two distribution functions of staleness."""
 QUANTILES = (0.5, 0.8, 0.9, 0.95, 0.99)
 POLICIES = ("async", "softsync")
 
 
 def stale_of(records: Sequence[RoundRecord]) -> FloatArray:
-    """Of every gradient that was used, after the beginning."""
+    """Return the staleness of every used gradient, without the first `SKIPPED` rounds."""
     return np.concatenate([record.staleness for record in records[SKIPPED:]])
 
 
@@ -44,12 +44,12 @@ class Heard:
         self.own: list[list[float]] = [[] for _ in range(WORKERS)]
 
     def __call__(self, done: Done) -> None:
-        """One has come."""
+        """Record the run time of a gradient."""
         assert done.came.job.number == len(self.own[done.came.job.worker])
         self.own[done.came.job.worker].append(done.run_time(time.monotonic()))
 
     def table(self) -> Table:
-        """`(gradients, workers)`; what was under way at the end is drawn from the worker's own, and all after it."""
+        """Return run times, `(gradients, workers)`; missing ones are drawn from the worker's own."""
         rng = np.random.default_rng(0)
         drawn = np.column_stack([[*each, *rng.choice(each, UPDATES - len(each))] for each in self.own])
         return Table(
@@ -58,7 +58,7 @@ class Heard:
 
 
 def simulated(table: Table, name: str, overhead: float) -> FloatArray:
-    """Staleness in virtual time."""
+    """Return the staleness of every used gradient in virtual time."""
     entrant = names.entrant(name)
     stream = updates(
         table,
@@ -77,7 +77,7 @@ def simulated(table: Table, name: str, overhead: float) -> FloatArray:
 
 
 def distance(one: FloatArray, other: FloatArray) -> float:
-    """The greatest distance between two distribution functions (Kolmogorov, Smirnov)."""
+    """Return the largest distance between two distribution functions (Kolmogorov–Smirnov)."""
     found = ks_2samp(one, other, method="asymp")
     return float(found.statistic)
 
@@ -102,7 +102,7 @@ def main(repeats: int) -> list[Claim]:
                     heard=heard,
                 )
                 seen = stale_of(result.rounds)
-                # An update is open for the next gradient when the shards have made it.
+                # The next gradient can be used once the shards have made the update.
                 told = simulated(heard.table(), name, 1e-3 * measured(result).make)
                 ratios.append(seen.mean() / told.mean())
                 distances.append(distance(seen, told))

@@ -1,10 +1,10 @@
-"""What dropped gradients cost in traffic: fetched when accepted, as the engine does, against pushed as they come.
+"""Measure the traffic of dropped gradients: fetched when accepted, as the engine does, or pushed.
 
-Workers are on one node and servers on another, each a process of this machine with an object store of its own. All that
-goes between processes goes over the loopback device, whose counter is read: objects that travel, values that Ray
-sends along with the news of them, and all its other messages. What a gradient costs is told by two runs that accept the
-same number of gradients, of which one drops as many again. A gradient comes in as many pieces as there are shards, and
-each of them is small or large for itself.
+Workers are on one node and servers on another, each a process of this machine with an object store of its
+own. All traffic crosses the loopback device, whose byte counter is read: objects, values that Ray sends
+inline, and all its other messages. The cost of a dropped gradient is the difference of two runs that accept
+the same number of gradients, of which one drops as many again. A gradient has one piece per shard, and Ray
+decides for each piece by its size.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from benchmarks.servers.nodes import SERVERS, WORKERS, Nodes, nodes
 
 ACCEPTED, UPDATES = 2, 40
 INLINED = 100 * 1024
-"""Bytes up to which Ray sends a value along with the news of it."""
+"""Largest value, in bytes, that Ray sends inline in its message."""
 CASES = {
     "small": (250, 1, (False, True)),
     "large": (13_000, 1, (False, True)),
     "middling, 4 shards": (1000, 4, (False,)),
     "large, 4 shards": (13_000, 4, (False,)),
 }
-"""Hidden units of nets of 19 thousand, 75 thousand and one million parameters; shards; whether pushed as they come."""
+"""Hidden units (19 thousand, 75 thousand and one million parameters); shards; values of `eager` to try."""
 SLACK = 0.02
-"""Of a gradient's bytes: what messages about it may take, of one in large pieces."""
+"""Largest traffic of a dropped gradient, as a share of its bytes, where its pieces are large."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Of one run.
+    """The traffic of one run.
 
     Attributes:
-        bytes: over the loopback device, from the first update to the last.
-        accepted, dropped: gradients.
-        parameters: of the net.
+        bytes: bytes over the loopback device, from the fifth update to the last.
+        accepted, dropped: gradients in that time.
+        parameters: number of parameters of the net.
     """
 
     bytes: int
@@ -50,7 +50,7 @@ class Moved:
 
 
 def loopback() -> int:
-    """Bytes that were sent over it so far."""
+    """Return the bytes that were sent over the loopback device so far."""
     for line in Path("/proc/net/dev").read_text().splitlines():
         name, _, numbers = line.partition(":")
         if name.strip() == "lo":
@@ -59,7 +59,7 @@ def loopback() -> int:
 
 
 def moved(cluster: Nodes, hidden: int, servers: int, workers: int, eager: bool) -> Moved:
-    """Train, and count. Whoever is not accepted finishes, and is dropped."""
+    """Train and count; gradients that are not accepted are finished and dropped."""
     ray = cluster.ray
     counts: list[int] = []
     heard = 0
@@ -74,7 +74,7 @@ def moved(cluster: Nodes, hidden: int, servers: int, workers: int, eager: bool) 
         nonlocal heard
         heard += 1
         if sink is not None:
-            # The servers' node fetches it, whatever becomes of it.
+            # The servers' node fetches the gradient even if it is dropped later.
             sink.take.remote(*done.gradient)
 
     result = run(
@@ -95,10 +95,10 @@ def moved(cluster: Nodes, hidden: int, servers: int, workers: int, eager: bool) 
 
 @final
 class _Sink:
-    """Takes gradients, and does nothing with them."""
+    """An actor that receives gradients and discards them."""
 
     def take(self, *gradient: Any) -> None:
-        """Have them here."""
+        """Receive a gradient."""
 
 
 def main(repeats: int) -> list[Claim]:

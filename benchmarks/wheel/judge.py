@@ -1,4 +1,4 @@
-"""Whether a row did what its needs say: it worked, or it printed the one sentence that names what is missing."""
+"""Judge the outcome of a row by its needs: it must work, or name what is missing in one sentence."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Verdict:
     """The verdict on a row.
 
     Attributes:
-        told: what the table shows: that it works, or the extras that are missing, or what went wrong.
-        is_right: whether that is as it should be.
+        told: text in the table: that the row works, the missing extras, or the error.
+        is_right: whether the outcome is the expected one.
     """
 
     told: str
@@ -35,8 +35,8 @@ def judge(row: Row, installed: set[str], code: int, out: str, err: str) -> Verdi
     """Judge one row.
 
     Args:
-        row: what was tried.
-        installed: optional modules that are there.
+        row: row that was tried.
+        installed: optional modules that are installed.
         code: exit code.
         out: standard output.
         err: standard error.
@@ -58,7 +58,7 @@ def judge(row: Row, installed: set[str], code: int, out: str, err: str) -> Verdi
 
 
 def judge_unknown(installed: set[str], code: int, err: str) -> Verdict:
-    """Judge code whose needs nobody has listed: it works, or its last line names what is missing, and only that.
+    """Judge code whose needs are not listed: it works, or its last line names what is missing, and only that.
 
     Args:
         installed: optional modules that are there.

@@ -45,15 +45,15 @@ ENVIRONMENT = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Something that a user can do.
+    """One action of a user: a command or a piece of Python code.
 
     Attributes:
-        title: what the table calls it.
+        title: label in the table.
         needs: optional modules that it needs, beside those of `pip install tailcut`.
-        arguments: of the command `tailcut`; empty for Python code.
+        arguments: arguments of the command `tailcut`; empty for Python code.
         code: Python code that a user could write; empty for a command.
         code_of_success: exit code where all modules are installed.
-        takes_long: whether it takes more than a few seconds then.
+        takes_long: whether it takes more than a few seconds where all modules are installed.
     """
 
     title: str

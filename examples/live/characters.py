@@ -33,7 +33,7 @@ class Writer(nn.Module):
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--file", type=Path, help="a text to learn from")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
@@ -59,7 +59,7 @@ def lines(letters: Tensor, told: argparse.Namespace) -> Tensor:
 
 
 def written(net: nn.Module, start: str, length: int = 60) -> str:
-    """What the net goes on with, each character drawn as likely as it takes it to be."""
+    """Return a line that begins with `start` and continues with characters drawn from the net."""
     letters, draws = [ord(letter) for letter in start], torch.Generator().manual_seed(0)
     with torch.no_grad():
         for _ in range(length):

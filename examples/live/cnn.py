@@ -19,7 +19,7 @@ import tailcut
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, help="with the files of MNIST")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 TYPE_CHECKING = False
-"""Not from `typing`: the program imports this first, and Ctrl-C while `typing` is being imported prints a traceback."""
+"""Stand-in for `typing.TYPE_CHECKING`: Ctrl-C while `typing` is being imported would print a traceback."""
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which gradients a round takes: the one thing in which synchronous, bounded-stale, softsync and async SGD differ."""
+"""The acceptance of gradients, in which synchronous, bounded-stale, softsync and async SGD differ."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tailcut.errors import ParameterError
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Which arrivals count, and what a worker does after its arrival.
+    """A rule that says which arrivals count and what a worker does after its arrival.
 
     Attributes:
         max_staleness: rounds by which a gradient's version may lag behind the open round; None for no bound. With
-            0 the work a close cuts off is worthless; otherwise it goes on and counts in a later round.
+            0 the work that a close cuts off is worthless; otherwise it continues and counts in a later round.
         refill: whether a worker starts another mini-batch as soon as it arrived (a round then counts mini-batches,
             a fast worker several times) instead of waiting for the close (a round then counts distinct workers).
 
@@ -32,21 +32,21 @@ class Acceptance:
             )
 
     def admits(self, staleness: int) -> bool:
-        """Whether a gradient `staleness` rounds old is used."""
+        """Return whether a gradient `staleness` rounds old is used."""
         return self.max_staleness is None or staleness <= self.max_staleness
 
     @property
     def keeps_work(self) -> bool:
-        """Whether work that a close cuts off may still count later."""
+        """Return whether work that a close cuts off may still count later."""
         return self.max_staleness != 0
 
     @property
     def is_sequential(self) -> bool:
-        """Whether gradients that arrive at one instant are counted one after the other, each as if it came alone.
+        """Return whether gradients that arrive at one instant are counted one by one.
 
-        Otherwise a round that closes at that instant takes all of them. Softsync and asynchronous SGD are defined by
-        a number of gradients per update, each worker goes on at once, and a gradient that missed its round counts in
-        the next: there the round closes with exactly the number that was waited for, and nothing in hand is lost.
+        Otherwise a round that closes at that instant takes all of them. Softsync and asynchronous SGD are
+        defined by a number of gradients per update. Each worker starts again at once, and a gradient that
+        missed its round counts in the next. So a round closes with exactly the number that it waited for.
         """
         return self.refill and self.keeps_work
 
@@ -54,7 +54,7 @@ class Acceptance:
 SYNCHRONOUS = Acceptance()
 """First c distinct workers, the rest is dropped: plain synchronous SGD, backup workers, K-sync."""
 BATCH_SYNCHRONOUS = Acceptance(refill=True)
-"""First c mini-batches of this version from anybody: K-batch-sync (Dutta et al., arXiv 1803.01113)."""
+"""First c mini-batches of this version from any workers: K-batch-sync (Dutta et al., arXiv 1803.01113)."""
 STALE_SYNCHRONOUS = Acceptance(max_staleness=None)
 """First c distinct workers, of whatever version: K-async."""
 ASYNCHRONOUS = Acceptance(max_staleness=None, refill=True)

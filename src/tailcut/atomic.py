@@ -13,15 +13,15 @@ from typing import IO
 
 @contextmanager
 def replacing(path: Path, lasting: bool = True) -> Iterator[IO[bytes]]:
-    """A new file to write to, which takes the place of `path` if the block ends well and vanishes otherwise.
+    """Yield a new file to write to. It replaces `path` if the block succeeds; otherwise it is deleted.
 
     Args:
         path: the file to create or replace; a symbolic link keeps pointing at the file that is replaced.
         lasting: whether to wait for the disk, so that the file is whole after a power failure too.
     """
     target = Path(os.path.realpath(path))
-    # In the same folder: a rename is atomic only within one file system. A random name: two writers do not
-    # meet, and a long name of the target leaves room.
+    # The draft is in the same folder: a rename is atomic only within one file system. Its name is random, so
+    # that two writers do not collide, and does not contain the target's name, which may be long.
     draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         with draft.open("xb") as file:
@@ -38,10 +38,10 @@ def replacing(path: Path, lasting: bool = True) -> Iterator[IO[bytes]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk: a file that was renamed keeps its new name after a power failure.
+    """Flush the names in a folder to the disk: a renamed file keeps its name after a power failure.
 
     Raises:
-        OSError: that was not possible.
+        OSError: the folder cannot be opened or flushed.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

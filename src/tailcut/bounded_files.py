@@ -28,9 +28,9 @@ _KINDS = {
 
 
 class UnfitFileError(OSError):
-    """A file that is not read, because it is not an ordinary one or too large.
+    """An error about a file that is not read, because it is not an ordinary file or is too large.
 
-    Callers answer it as any other `OSError`: `strerror` says what is wrong.
+    Callers handle it as any other `OSError`: `strerror` says what is wrong.
     """
 
     def __init__(self, path: Path, why: str) -> None:
@@ -43,10 +43,10 @@ def open_file(path: Path) -> IO[bytes]:
     Raises:
         OSError: the file cannot be opened, or is not an ordinary file.
     """
-    # Without O_NONBLOCK a pipe would wait here for a writer; to an ordinary file it means nothing.
+    # Without O_NONBLOCK opening a pipe would wait for a writer; ordinary files ignore the flag.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
-        # Asked of what was opened, so that no other file can take its place in between.
+        # The check is on the open descriptor, so that no other file can replace the path in between.
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
@@ -71,10 +71,10 @@ def read_bytes(path: Path, most: int) -> bytes:
     """
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
-        # Python sets memory aside for all that it is asked for, so it is asked for what the system says is there.
+        # Python allocates memory for as many bytes as are requested, so the request is the size of the file.
         parts = [file.read(size + 1)] if size <= most else []
         found = len(parts[0]) if parts else size
-        # A file that grows meanwhile, or one of the system's that tell no size, has more.
+        # A file that grows meanwhile, or a system file that reports no size, has more bytes.
         while found <= most and (more := file.read(min(_CHUNK_BYTES, most + 1 - found))):
             parts.append(more)
             found += len(more)
@@ -96,7 +96,7 @@ def read_text(path: Path, most: int = MAX_DOCUMENT_BYTES) -> str:
 def read_lines(path: Path, most: int = MAX_DOCUMENT_BYTES) -> Iterator[str]:
     """Yield the lines of an ordinary file, one at a time: the file may be larger than the memory.
 
-    Bytes that are not UTF-8 are replaced, for whoever parses the line to refuse.
+    Bytes that are not UTF-8 are replaced; the parser of the line then refuses them.
 
     Args:
         path: the file.

@@ -1,4 +1,4 @@
-"""How many have arrived by when, under a joint forecast.
+"""Expected arrivals and order statistics of run times under a joint forecast.
 
     Forecast ─▶ expected_count               E[N(t)]
              ─▶ expected_last                E[min(t, last arrival)]
@@ -79,7 +79,7 @@ def expected_order_statistics(forecast: Forecast) -> FloatArray:
 
 
 def _by_group(forecast: Forecast) -> list[Group]:
-    """The groups that have members, without scenarios that cannot be."""
+    """Return the groups that have members, without scenarios of probability 0."""
     order = np.argsort(forecast.groups, kind="stable")
     in_order = bool((order[1:] > order[:-1]).all())
     survival = forecast.survival if in_order else forecast.survival[:, order]
@@ -121,7 +121,7 @@ def _expected_first(times: FloatArray, groups: list[Group]) -> float:
 
 
 def _rise(survival: FloatArray) -> FloatArray:
-    """`(scenarios, times)` how many of a group are expected to arrive within each interval of the grid."""
+    """`(scenarios, times)` expected number of arrivals of a group within each interval of the grid."""
     rise: FloatArray = -np.diff(survival.sum(axis=1), axis=1, prepend=survival.shape[1])
     return rise
 
@@ -154,7 +154,7 @@ def _exact_order_means(times: FloatArray, groups: list[Group]) -> tuple[FloatArr
     pieces = np.maximum(np.ceil(steepest), 1).astype(np.int64)
     interval, place, width = subdivide(lengths, pieces)
     place = (place[:, None] + _GAUSS / pieces[interval][:, None]).ravel()
-    # One more node, of no width: the end of the grid.
+    # The end of the grid is one more node, of weight 0.
     interval, place = np.append(np.repeat(interval, 2), len(times) - 1), np.append(place, 1.0)
 
     law = np.ones((1, len(place)))

@@ -1,4 +1,4 @@
-"""What a policy declares to remember: the types of its belief and memory, as its classes are annotated."""
+"""The declared state of a policy: the types of its belief and memory, as its classes are annotated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailcut.rules.base import Rule
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A frozen dataclass that may be built, and what each of its fields is."""
+    """A frozen dataclass that may be built, and the declaration of each of its fields."""
 
     make: Callable[..., Any]
     fields: Mapping[str, Declared]
@@ -24,11 +24,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One annotation, type variables filled in: what a value may be.
+    """The declaration of one value: an annotation with its type variables filled in.
 
     Attributes:
         options: the members of a union, or the one annotation there is.
-        known: what type variables stand for.
+        known: the type that each type variable stands for.
     """
 
     options: tuple[Any, ...]
@@ -36,7 +36,7 @@ class Declared:
 
     @staticmethod
     def of(hint: Any, known: Mapping[Any, Any]) -> Declared:
-        """Declared as `hint`."""
+        """Return the declaration that an annotation makes."""
         alias = get_origin(hint)
         if hasattr(alias, "__value__"):
             # A `type` statement with its parameters given, as NDArray is in newer versions of numpy.
@@ -53,11 +53,11 @@ class Declared:
         return " or ".join(getattr(get_origin(o) or o, "__name__", str(o)) for o in self.options)
 
     def holds(self, value: Any) -> bool:
-        """Whether a plain value (array, number, text, None) is among the options."""
+        """Return whether a plain value (array, number, text, None) is of one of the options."""
         return any(_is(value, option) for option in self.options)
 
     def items(self, count: int) -> list[Declared] | None:
-        """What the items of a tuple of `count` are; None if no such tuple may be here."""
+        """Return the declarations of a tuple's `count` items; None if no such tuple is declared."""
         for option in self.options:
             if get_origin(option) is not tuple:
                 continue
@@ -69,7 +69,7 @@ class Declared:
         return None
 
     def record(self, name: str) -> Record | None:
-        """The dataclass of that name among the options; None if no such one may be here."""
+        """Return the dataclass of that name among the options; None if none is declared."""
         for option in self.options:
             origin = get_origin(option) or option
             if isinstance(origin, type) and is_dataclass(origin) and origin.__name__ == name:
@@ -81,7 +81,7 @@ class Declared:
 
 
 def belief_of(forecaster: Forecaster[Any]) -> Declared:
-    """What a forecaster believes, by the parameter of its base class.
+    """Return the declared type of a forecaster's belief: the parameter of its base class.
 
     Example:
         >>> from tailcut.forecast import NoForecast
@@ -92,7 +92,7 @@ def belief_of(forecaster: Forecaster[Any]) -> Declared:
 
 
 def memory_of(rule: Rule[Any, Any]) -> Declared:
-    """What a rule remembers, by the first parameter of its base class; that of the rule it wraps is filled in."""
+    """Return the declared type of a rule's memory, with the memory of the rules it wraps filled in."""
     parameter = _parameter(type(rule), Rule)
     inner = [memory_of(value) for value in _values(rule) if isinstance(value, Rule)]
     variables = [parameter] if isinstance(parameter, TypeVar) else getattr(parameter, "__parameters__", ())

@@ -1,6 +1,6 @@
-"""Everything tailcut raises on purpose.
+"""The errors that tailcut raises on purpose.
 
-    TailcutError                 something a user can mend; the message is one sentence with value and remedy
+    TailcutError                 something a user can fix; the message is one sentence with value and remedy
     ├── InputError               what was given is wrong; the command line exits with code 2
     │   ├── TableError           a run-time table: names file, row, column, value and remedy
     │   ├── ModelFileError       a file of a trained model cannot be read or written
@@ -22,7 +22,7 @@ class TailcutError(Exception):
 
 
 class InputError(TailcutError, ValueError):
-    """What the user gave cannot be used."""
+    """An input of the user cannot be used."""
 
 
 class ParameterError(InputError):
@@ -61,7 +61,7 @@ class ModelFileError(InputError):
 
 
 class UnknownNameError(InputError):
-    """A name that stands for nothing; the message lists what there is.
+    """A name is not known; the message lists the known names.
 
     Example:
         >>> print(UnknownNameError("policy", "wait-al", ["wait-all", "backup"]))
@@ -93,7 +93,7 @@ class MissingExtraError(TailcutError, ImportError):
 
 
 def one_line(text: object, most: int = 200) -> str:
-    """Return a text in at most so many characters, none of which would tear a message apart."""
+    """Return a text cut to `most` characters, without line breaks or control characters."""
     plain = str(text)
     if not plain.isprintable():
         plain = repr(plain)[1:-1]

@@ -1,4 +1,4 @@
-"""What goes into the state machine of `round.py` and what comes out. Plain records; time is always a field."""
+"""Events into the state machine of `round.py` and commands out of it: plain records, with time as a field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailcut.types import NO_NODE, Fate, Measured, RoundRecord, Seconds, WorkerI
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A worker is there; it takes part from the next opening on."""
+    """A worker has joined; it takes part from the next opening on."""
 
     now: Seconds
     worker: WorkerId
@@ -20,7 +20,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A worker is gone, with whatever it was computing."""
+    """A worker has left; what it was computing is lost."""
 
     now: Seconds
     worker: WorkerId
@@ -32,11 +32,11 @@ class Arrived:
 
     Attributes:
         now: the clock's seconds.
-        worker: who.
-        version: of the parameters the gradient was computed for.
+        worker: id of the worker.
+        version: version of the parameters the gradient was computed for.
         run_time: the worker's own measured seconds.
         share: part of its mini-batch the gradient covers; under 1 the worker stopped early, at its deadline.
-        finite: False if the gradient overflowed; it must still arrive, or everyone would wait for it.
+        finite: False if the gradient overflowed; it must still arrive, or the round would wait for it.
     """
 
     now: Seconds
@@ -106,8 +106,8 @@ class Applied:
 
     Attributes:
         now: the clock's seconds.
-        version: of the parameters.
-        measured: what the gradients of the update to them showed, None where nobody looked.
+        version: version of the parameters.
+        measured: what the gradients of the update to them showed; None where they were not measured.
     """
 
     now: Seconds

@@ -32,7 +32,7 @@ def require(purpose: str, *modules: str) -> None:
     """Check that optional modules are installed, without importing them.
 
     Args:
-        purpose: what needs the modules; the subject of the sentence.
+        purpose: what needs the modules; the subject of the error message.
         modules: names of top-level modules, each of them in `EXTRAS`.
 
     Raises:
@@ -47,7 +47,7 @@ def require(purpose: str, *modules: str) -> None:
 
 def _is_installed(module: str) -> bool:
     spec = find_spec(module)
-    # A folder that happens to have the name is found too, as a package without a file.
+    # A folder that happens to have the name is also found, as a namespace package without a file.
     return spec is not None and spec.origin is not None
 
 

@@ -1,4 +1,4 @@
-"""Files of JSON lines that are written while something runs: numbers that are not finite, lines that were cut off."""
+"""Files of JSON lines written during a run; they may hold infinities and NaN, and end in half a line."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tailcut.bounded_files import parse_json
 from tailcut.errors import InputError, one_line
 
 Take = Callable[[int, dict[str, Any]], None]
-"""Takes the number of a line, from 1, and its values; answers what cannot be with a `ValueError` or its like."""
+"""Function of a line number, from 1, and the line's values; it raises `ValueError` or alike for bad ones."""
 
 
 def line_of(values: Mapping[str, Any]) -> str:
-    """One line, its end included."""
+    """Return one line of JSON with its line break."""
     return json.dumps({key: told(value) for key, value in values.items()}) + "\n"
 
 
 def take_lines(lines: Iterable[str], take: Take, file: Path, remedy: str, needed: int = 0) -> None:
-    """Hand every line on. The last one of something that was broken off may be half a line, and is then left out.
+    """Pass every line to `take`. A damaged last line, as of an interrupted run, is left out.
 
     Args:
-        lines: in order.
-        take: is given each of them.
-        file: that they are of, for messages.
-        remedy: a sentence on what to do about a damaged one.
-        needed: first lines without which nothing can be told: they must be whole.
+        lines: the lines of the file, in order.
+        take: called with the number and the values of each line.
+        file: path of the file, for messages.
+        remedy: sentence on what to do about a damaged line.
+        needed: number of first lines that must be whole, even the last one.
 
     Raises:
         InputError: a line is damaged; the message names it.
@@ -55,7 +55,7 @@ def take_lines(lines: Iterable[str], take: Take, file: Path, remedy: str, needed
 
 
 def told(value: Any) -> Any:
-    """What JSON can hold: numbers that are not finite as words."""
+    """Return a value that JSON can hold: arrays as lists, infinite numbers and NaN as words."""
     match value:
         case float() if not math.isfinite(value):
             return repr(value)
@@ -67,7 +67,7 @@ def told(value: Any) -> Any:
 
 
 def back(value: Any) -> Any:
-    """What was told."""
+    """Return the value that `told` has turned into JSON; arrays stay lists."""
     match value:
         case "inf" | "-inf" | "nan":
             return float(value)

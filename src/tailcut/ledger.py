@@ -1,4 +1,4 @@
-"""The books of one open round: who started when, who is in, who is gone; and the record they add up to."""
+"""The ledger of one open round: the workers that have started, arrived or left, and the final record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tailcut.types import (
 
 
 def is_run_time(seconds: Seconds) -> bool:
-    """Whether a run time can be learnt from: one that exceeds nothing, or is no number, teaches nothing."""
+    """Return whether a run time is positive and finite, so that a forecaster can learn from it."""
     return 0.0 < seconds < np.inf
 
 
@@ -33,7 +33,7 @@ class OpenLedger:
     Attributes:
         deadline: seconds after which each worker stops by itself, None for never.
         welcome: workers whose gradient counts however old it is.
-        wait: what was decided last; None as long as the opening has not been decided on.
+        wait: the rule's last decision; None until it has been asked for the first time.
     """
 
     def __init__(self, version: int, opened: Seconds, roster: Roster, counts_workers: bool) -> None:
@@ -61,18 +61,18 @@ class OpenLedger:
 
     @property
     def complete(self) -> bool:
-        """Whether nobody is left who could still come."""
+        """Return whether gradients have arrived and no worker can still arrive."""
         return self._out == 0 and self.count > 0
 
     @property
     def empty(self) -> bool:
-        """Whether nobody came and nobody is left."""
+        """Return whether no usable gradient has arrived and no worker can still arrive."""
         return self._out == 0 and self.count == 0
 
     def due(self, now: Seconds, tick: bool) -> bool:
-        """Whether the last `Wait` asked to be woken by `now`, or nobody is left to wait for.
+        """Return whether the last `Wait` is over at `now`, or no worker can still arrive.
 
-        An arrival at the very moment of a wake-up leaves the decision to the tick: others may come then too.
+        At the exact time of a wake-up an arrival leaves the decision to the tick: more may arrive then.
         """
         wait = self.wait or Wait()
         if self.complete or (wait.count is not None and self.count >= wait.count):
@@ -83,24 +83,24 @@ class OpenLedger:
         return now >= moment if tick else now > moment
 
     def elapsed(self, now: Seconds) -> Seconds:
-        """Seconds since the opening; at a wake-up, no less than was asked for, however the clock rounds."""
+        """Return the seconds since the opening; at a wake-up at least those that were requested."""
         elapsed, until = now - self.opened, self.wait.until if self.wait else None
         woken = until is not None and now >= self.opened + until
         return max(elapsed, until) if woken and until is not None else elapsed
 
     def may_take(self, event: Arrived, admitted: bool) -> bool:
-        """Whether a gradient counts here: admitted for its age or welcome, of one who takes part, not counted yet."""
+        """Return whether a gradient counts here: admitted or welcome, of the roster, and not counted yet."""
         if not (admitted or event.worker in self.welcome) or event.worker not in self.position:
             return False
         return not (self.counts_workers and self.is_in(event.worker))
 
     def is_in(self, worker: WorkerId) -> bool:
-        """Whether the worker has arrived in this round, usable or not. Workers outside the roster count as in."""
+        """Return whether the worker has arrived in this round, or is not in its roster."""
         i = self.position.get(worker)
         return i is None or bool(self._arrivals[i] < np.inf)
 
     def started(self, workers: Sequence[WorkerId], now: Seconds) -> None:
-        """Workers begin on this round's version; those outside the roster do not matter."""
+        """Record that workers begin on this round's version; workers outside the roster are ignored."""
         places = [i for i in map(self.position.get, workers) if i is not None]
         self._started[places] = now
         self._fates[places] = np.where(
@@ -108,16 +108,16 @@ class OpenLedger:
         )
 
     def take(self, event: Arrived, staleness: int) -> None:
-        """A gradient that this round admits is in."""
+        """Record the arrival of a gradient that this round admits."""
         i = self.position[event.worker]
         if staleness == 0:
-            # An older gradient has its own fate and run time, which are told apart from this version's.
+            # The fate and run time of an older gradient are settled separately, by `Members.settle`.
             self._fates[i] = Fate.USED if event.finite else Fate.REJECTED
             if is_run_time(event.run_time):
                 self._seconds[i] = event.run_time
                 self._observed[i] = event.share >= 1.0
         if self._arrivals[i] == np.inf:
-            # Who came between the last close and the opening is in from the start.
+            # A worker that arrived between the last close and this opening is in at time 0.
             self._arrivals[i] = max(event.now - self.opened, 0.0)
             if self.counts_workers:
                 self._out -= 1
@@ -130,7 +130,7 @@ class OpenLedger:
         self._covered[i] += event.share
 
     def lose(self, worker: WorkerId, now: Seconds, since: Seconds | None) -> None:
-        """A worker left; `since` is when it began on this version, None if it is not at work on it."""
+        """Record that a worker left; it began on this version at `since`, None if it does not work on it."""
         i = self.position[worker]
         if self._gone[i]:
             return
@@ -142,22 +142,22 @@ class OpenLedger:
             self._fates[i] = Fate.LOST
 
     def sit_out(self, worker: WorkerId) -> None:
-        """A worker that came free too late to begin: it will not come in this round."""
+        """Record that a worker came free too late to begin: it will not arrive in this round."""
         self._gone[self.position[worker]] = True
         self._out -= 1
 
     def ended(self) -> list[tuple[WorkerId, Fate, Seconds]]:
-        """Fate and run time of every gradient of this version that came to an end, accepted ones aside."""
+        """Return worker, fate and run time of every lost or rejected gradient of this version."""
         ends = (Fate.LOST, Fate.REJECTED)
         rows = zip(self.roster.workers.tolist(), self._fates.tolist(), self._seconds.tolist(), strict=True)
         return [(worker, Fate(fate), seconds) for worker, fate, seconds in rows if fate in ends]
 
     def progress(self, elapsed: Seconds) -> Progress:
-        """What a rule may see `elapsed` seconds after the opening."""
+        """Return the progress that a rule may see `elapsed` seconds after the opening."""
         return Progress(elapsed, self._arrivals, self._gone, self.count)
 
     def record(self, now: Seconds, overhead: Seconds, pending: set[WorkerId]) -> RoundRecord:
-        """Close the books at `now`; `pending` workers finish and report later, the others are abandoned."""
+        """Return the record of a close at `now`; `pending` workers report later, the others are abandoned."""
         ids = self.roster.workers
         fates, seconds = self._fates.copy(), self._seconds.copy()
         cut = (fates == Fate.PENDING) & ~self._gone
@@ -165,7 +165,7 @@ class OpenLedger:
             cut &= ~np.isin(ids, list(pending))
         fates[cut] = Fate.ABANDONED
         seconds[cut] = now - self._started[cut]
-        # A run time that exceeds nothing teaches nothing (a worker that started at the very close).
+        # A bound of 0 seconds, of a worker that started at the close, carries no information.
         known = seconds > 0.0
         run_times = RunTimes(ids[known], seconds[known], self._observed[known], self.roster.nodes[known])
         return RoundRecord(

@@ -1,4 +1,4 @@
-"""Who is there, what each works on, and what is known of work that outlived its round."""
+"""The workers of a run, what each works on, and the run times of work that outlived its round."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailcut.types import Fate, Roster, RunTimes, Seconds, WorkerId
 
 @dataclass(slots=True)
 class Member:
-    """A worker that is there. `version` is what it works on, None while it is free."""
+    """A worker that is present. `version` is the one it works on, None while it is free."""
 
     node: int
     version: int | None = None
@@ -23,7 +23,7 @@ class Member:
 
 @dataclass(slots=True)
 class Members:
-    """All workers that are there, arrivals between two rounds, and run times of older work that came to an end."""
+    """The workers that are present, arrivals between two rounds, and run times of older work that ended."""
 
     _there: dict[WorkerId, Member] = field(default_factory=dict)
     _held: list[Arrived] = field(default_factory=list)
@@ -39,15 +39,15 @@ class Members:
         return self._there[worker]
 
     def get(self, worker: WorkerId) -> Member | None:
-        """The member, or None if nobody of that id is there."""
+        """Return the member, or None if no worker with that id is present."""
         return self._there.get(worker)
 
     def join(self, worker: WorkerId, node: int) -> None:
-        """A worker is there, and free."""
+        """Add a worker, which is free."""
         self._there[worker] = Member(node)
 
     def start(self, workers: Sequence[WorkerId], version: int, now: Seconds) -> None:
-        """Workers begin on a version."""
+        """Record that workers begin on a version."""
         for worker in workers:
             member = self._there[worker]
             member.version, member.since = version, now
@@ -55,15 +55,15 @@ class Members:
     def leave(
         self, worker: WorkerId, now: Seconds, version: int | None
     ) -> tuple[Member | None, list[Settle]]:
-        """A worker is gone.
+        """Remove a worker.
 
         Args:
-            worker: who.
+            worker: its id.
             now: the clock's seconds.
-            version: of the open round, None if none is open.
+            version: version of the open round, None if none is open.
 
         Returns:
-            What it was, None if it was not there; and what became of its gradients of other versions.
+            The member, None if it was not present; and the fates of its gradients of other versions.
         """
         member = self._there.pop(worker, None)
         if member is None:
@@ -80,21 +80,21 @@ class Members:
         self._held.append(event)
 
     def take_held(self) -> list[Arrived]:
-        """All arrivals that were kept, oldest first."""
+        """Return and clear the arrivals that were kept, oldest first."""
         held, self._held = self._held, []
         return held
 
     def free(self) -> list[WorkerId]:
-        """Ids of those that work on nothing, increasing."""
+        """Return the ids of the workers that work on nothing, increasing."""
         return [worker for worker, member in sorted(self._there.items()) if member.version is None]
 
     def at_work(self, worker: WorkerId) -> bool:
-        """Whether the worker is there and works on something."""
+        """Return whether the worker is present and works on a gradient."""
         member = self._there.get(worker)
         return member is not None and member.version is not None
 
     def roster(self, now: Seconds) -> Roster:
-        """Everybody, as seen by a round that opens at `now`."""
+        """Return the roster of all workers present, for a round that opens at `now`."""
         ids = sorted(self._there)
         members = [self._there[worker] for worker in ids]
         busy = [np.nan if m.version is None else now - m.since for m in members]
@@ -102,12 +102,12 @@ class Members:
         return Roster(np.array(ids, dtype=np.int64), nodes, np.array(busy, dtype=np.float64))
 
     def settle(self, event: Arrived, member: Member, fate: Fate) -> Settle:
-        """A gradient that was pending has come, of a member that may have left: what became of it."""
+        """Report the run time of an arrival outside its round, and return its fate."""
         self._report(event.worker, member.node, event.run_time, event.share >= 1.0)
         return Settle(event.worker, event.version, fate, event.run_time)
 
     def take_reports(self) -> tuple[RunTimes, ...]:
-        """All reports since the last time, as one record or none."""
+        """Return and clear the reports since the last call, as one record or none."""
         batch, self._reports = self._reports, {}
         if not batch:
             return ()
@@ -122,7 +122,7 @@ class Members:
         return (late,)
 
     def _report(self, worker: WorkerId, node: int, seconds: Seconds, observed: bool) -> None:
-        """Older work of a worker came to an end: its round could not tell its run time, so it is told now."""
+        """Keep the run time of older work that has ended: the record of its round does not hold it."""
         if is_run_time(seconds):
             # A worker has at most one piece of old work, so this never replaces another report.
             self._reports[worker] = (node, seconds, observed)

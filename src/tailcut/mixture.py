@@ -20,9 +20,9 @@ Group: TypeAlias = tuple[FloatArray, FloatArray]
 """A group's `(scenarios,)` weights and `(scenarios, members, times)` survival."""
 
 _MOST_COMPONENTS = 32
-"""Combinations of scenarios that are kept apart; beyond, so many bins of the mean count are."""
+"""Combinations of scenarios that are kept apart; with more, those of similar mean count are merged."""
 _LEAST_WEIGHT = 1e-5
-"""Components of less weight are left out of the integral."""
+"""Weight below which a component is left out of the integral."""
 _BAND = 4.0
 """Standard deviations (and two arrivals more) beyond which a count is as good as impossible."""
 _PIECE_VARIANCE = 0.25
@@ -116,7 +116,7 @@ def _of_group(weights: FloatArray, survival: FloatArray) -> _Mixture:
     second = power.sum(axis=1)
     power *= survival
     third = power.sum(axis=1)
-    # At time 0 nobody is in, and all cumulants are 0.
+    # At time 0 no worker has arrived, and all cumulants are 0.
     points = np.zeros((3, len(weights), survival.shape[2] + 1))
     points[0, :, 1:] = survival.shape[1] - first
     points[1, :, 1:] = np.maximum(first - second, 0.0)
@@ -157,7 +157,7 @@ def _integrate(mixture: _Mixture, lengths: FloatArray, n: int) -> FloatArray:
 
 
 def _smooth_step(x: FloatArray) -> FloatArray:
-    """From 0 to 1 like x, but level at both ends."""
+    """Return a smooth step from 0 to 1 with slope 0 at both ends."""
     return x * x * (3.0 - 2.0 * x)
 
 

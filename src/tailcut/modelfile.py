@@ -25,13 +25,13 @@ _ABOUT = "about."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFile:
-    """What a model file holds.
+    """The contents of a model file.
 
     Attributes:
-        path: where it was read from, for messages.
-        kind: which model the arrays belong to.
-        arrays: by name.
-        about: what is worth knowing about it.
+        path: path of the file, for messages.
+        kind: name of the model that the arrays belong to.
+        arrays: arrays by name.
+        about: texts about the model, such as source, rounds and settings.
     """
 
     path: str
@@ -40,10 +40,10 @@ class ModelFile:
     about: Mapping[str, str]
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
-        """The array of this name; it has this shape and kind of number, and all numbers are finite.
+        """Return the array of this name, after checking its shape, its dtype and that all numbers are finite.
 
         Raises:
-            ModelFileError: it is missing or anything else.
+            ModelFileError: the array is missing or fails a check.
         """
         if name not in self.arrays:
             self.refuse(f"has no array {name!r}")
@@ -57,7 +57,7 @@ class ModelFile:
         return found
 
     def only(self, names: Collection[str]) -> None:
-        """Refuse arrays beyond these: they belong to something else, and nobody knows to what."""
+        """Raise a `ModelFileError` if the file holds arrays of other names."""
         extra = sorted(set(self.arrays) - set(names))
         if extra:
             self.refuse(f"has an array {extra[0]!r} that a {self.kind} model does not have")
@@ -74,9 +74,9 @@ def write_model(
 
     Args:
         path: the file to create or replace.
-        kind: which model the arrays belong to.
-        arrays: by name.
-        about: what is worth knowing about it, as text.
+        kind: name of the model that the arrays belong to.
+        arrays: arrays by name.
+        about: texts about the model, such as source, rounds and settings.
 
     Raises:
         ModelFileError: the file cannot be written.
@@ -93,7 +93,7 @@ def read_model(path: str | os.PathLike[str], kind: str) -> ModelFile:
 
     Args:
         path: the file.
-        kind: as it was given to `write_model`.
+        kind: value that was given to `write_model`.
 
     Raises:
         ModelFileError: it is no such file; the message says what is wrong.

@@ -23,7 +23,7 @@ from tailcut.extras import require
 from tailcut.policy_names import POLICIES, NamedPolicy
 from tailcut.study.contest import Entrant
 
-if TYPE_CHECKING:  # They are slow to load: who names a policy needs no cluster, and most commands no task.
+if TYPE_CHECKING:  # These are slow to load, and most commands need neither clusters nor tasks.
     from tailcut.clusters.presets import Preset
     from tailcut.learning.tasks.base import Task
     from tailcut.study.source import Source
@@ -131,7 +131,7 @@ def source(spec: str) -> Source:
 
 
 def _states(spec: str, parts: list[str]) -> tuple[bool, list[str]]:
-    """Return whether states go by the clock, and the parameters that are the cluster's own."""
+    """Return whether states move by the clock, and the parameters that are the cluster's own."""
     mine = [part for part in parts if part.partition("=")[0] == STATES]
     if len(mine) > 1:
         raise ParameterError(f"{STATES} is given twice in {spec!r}. Give it once.")
@@ -208,7 +208,7 @@ _READERS: dict[type, Callable[[str], Any]] = {bool: _boolean, int: int, float: _
 
 
 def _plugged_in(group: str, kind: type) -> dict[str, Any]:
-    """What other packages offer; one that cannot be loaded is passed over with a warning."""
+    """Return the objects of other packages by name; one that cannot be loaded is skipped with a warning."""
     found = {}
     for point in _offered(group, tuple((folder, _changed(folder)) for folder in sys.path)):
         try:
@@ -226,13 +226,13 @@ def _plugged_in(group: str, kind: type) -> dict[str, Any]:
 
 @functools.cache
 def _offered(group: str, installed: tuple[tuple[str, float], ...]) -> EntryPoints:
-    """The entry points of a group. Finding them opens a file of every package, so they are kept until one comes."""
+    """Return the entry points of a group, cached until `installed` changes: finding them opens many files."""
     del installed
     return entry_points(group=group)
 
 
 def _changed(folder: str) -> float:
-    """When a folder of packages was last changed; 0 where there is none."""
+    """Return the time of a folder's last change, in seconds since the epoch; 0 where there is no folder."""
     try:
         return Path(folder or ".").stat().st_mtime
     except OSError:

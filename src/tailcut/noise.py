@@ -5,13 +5,13 @@ sample's covariance, a mean over s samples has E|g|² = |G|² + S/s; two sizes g
 
     |G|² = (N·|g_big|² − s·|g_small|²) / (N − s),    S = (|g_small|² − |g_big|²) / (1/s − 1/N).
 
-Their ratio in one round is neither unbiased nor bounded, so the two are averaged apart and B = mean(S) / mean(|G|²)
-(McCandlish, Kaplan, Amodei et al. 2018, arXiv 1812.06162, appendix A).
+Their ratio in one round is neither unbiased nor bounded, so the two are averaged separately and B = mean(S) /
+mean(|G|²) (McCandlish, Kaplan, Amodei et al. 2018, arXiv 1812.06162, appendix A).
 
-How far back to average is a trade. Early in training |G|² is plain to see and falls within a few rounds, so that a long
-memory would give a B far too small; near the optimum it hides in the noise and needs many. So each mean is kept in
-several ways at once, with shorter and longer memories of a value that stays or falls, and the one that best foretold
-the latest rounds is believed.
+The length of the memory is a trade-off. Early in training |G|² is large and falls within a few rounds: a long
+memory would give a B far too small. Near the optimum |G|² is small against the noise and needs many rounds.
+So each mean is kept in several ways, with shorter and longer memories of a value that stays or falls, and the
+way that best predicted the latest rounds is used.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ import numpy as np
 from tailcut.types import FloatArray, Measured
 
 MEMORIES = (128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 2.0)
-"""Rounds over which averages forget."""
+"""Memories of the averages, in rounds."""
 DRIFTS = (1.0, 0.95, 0.85)
-"""What is left of a value in the round after."""
+"""Factors by which a value is assumed to change each round."""
 TRIAL = 8.0
-"""Rounds over which it is forgotten how well each way foretold."""
+"""Memory, in rounds, of the prediction errors by which the ways of averaging are compared."""
 
 DOUBT = 2.0
-"""How much better a falling value must foretell than a steady one to be believed: noise looks like both."""
+"""Factor on the squared errors of the ways that assume a falling value: noise can look like a fall."""
 
 _ALL_WRONG = 1e9
 _HUGE = 1e300
-"""Squared norms beyond this are those of a run that has diverged."""
-# A steady value and a long memory come first: they are believed where nothing tells the ways apart.
+"""Squared gradient norm from which on a run has diverged."""
+# A steady value and a long memory come first: they are used where the ways have equal errors.
 _NEW = np.tile(1.0 / np.array(MEMORIES), len(DRIFTS))
 _LEFT = np.repeat(DRIFTS, len(MEMORIES))
 _DOUBTS = np.where(_LEFT < 1.0, DOUBT, 1.0)
@@ -49,12 +49,12 @@ def _nothing() -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Average:
-    """A mean that follows what it averages as quickly as can be told from noise. Arrays are `(ways,)`.
+    """A running mean whose memory adapts to the noise. Arrays are `(ways,)`, one value per way of averaging.
 
     Attributes:
-        weights: of all that was seen, 0 at first and nearing 1: what the sums lack for a mean.
-        sums: exponentially discounted, as they would be for the round to come.
-        errors: discounted squares of what each way was off by, relative to the others in the same round.
+        weights: total weight of the values in the sums, 0 at first and nearing 1; a mean is sums / weights.
+        sums: exponentially discounted sums of values, as expected for the next round.
+        errors: discounted sums of squared prediction errors, relative to the median error of the round.
     """
 
     weights: FloatArray = field(default_factory=_nothing)
@@ -63,20 +63,20 @@ class Average:
 
     @property
     def next(self) -> float | None:
-        """What the next value is expected to be; None before the first."""
+        """The prediction of the next value; None before the first value."""
         if not self.weights[0]:
             return None
         best = int(np.argmin(self.errors * _DOUBTS))
         return float(self.sums[best] / self.weights[best])
 
     def after(self, value: float) -> Average:
-        """With one more value, unbiased and finite."""
+        """Return the average after one more value, which must be unbiased and finite."""
         weights = self.weights + _NEW * (1.0 - self.weights)
         sums = _LEFT * (self.sums + _NEW * (value - self.sums))
         return Average(weights, sums, self._judged(value))
 
     def _judged(self, value: float) -> FloatArray:
-        """Errors count relative to the usual one, so that rounds weigh alike however much there was to be off by."""
+        """Return the errors after one more value, relative to the median error: so all rounds weigh alike."""
         if not self.weights[0]:
             return self.errors
         off = np.abs(value - self.sums / self.weights)
@@ -91,7 +91,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noise:
-    """What the gradients so far showed.
+    """The estimates of the gradient noise from all updates so far.
 
     Attributes:
         gradient: |G|², the squared norm of the true gradient; sampling noise can make it negative.
@@ -108,9 +108,9 @@ class Noise:
 
     @property
     def scale(self) -> float | None:
-        """B in samples, for the round to come; None while nothing is known.
+        """The noise scale B in samples, for the next round; None while it is unknown.
 
-        Infinite where no gradient can be told from the noise.
+        It is infinite where the gradient cannot be distinguished from the noise.
         """
         gradient, variance = self.gradient.next, self.variance.next
         if gradient is None or variance is None:
@@ -121,11 +121,11 @@ class Noise:
 
 
 def after(noise: Noise, measured: Measured | None) -> Noise:
-    """What is known after one more update; one that tells nothing changes nothing.
+    """Return the estimates after one more update; an update without a usable measurement changes nothing.
 
     Args:
-        noise: what was known.
-        measured: what the update's gradients showed.
+        noise: estimates before the update.
+        measured: measurements of the update's gradients, None where there are none.
     """
     seen = None if measured is None else estimates(measured)
     if seen is None or not any(seen):
@@ -134,11 +134,11 @@ def after(noise: Noise, measured: Measured | None) -> Noise:
 
 
 def estimates(measured: Measured) -> tuple[float, float] | None:
-    """|G|² and S of one update, each unbiased; None where two sizes cannot be told apart or a number is not finite."""
+    """|G|² and S of one update, each unbiased; None without two sizes, or if a number is too large or NaN."""
     big_samples, small_samples = float(measured.samples), float(measured.small_samples)
     if not 0.0 < small_samples < big_samples:
         return None
-    # Shares of the samples instead of products with them: squared norms may be near the largest number there is.
+    # Shares of the samples instead of products with them: a product with a large squared norm might overflow.
     share = small_samples / big_samples
     gradient = (measured.big - share * measured.small) / (1.0 - share)
     variance = small_samples * ((measured.small - measured.big) / (1.0 - share))

@@ -1,4 +1,4 @@
-"""What gradients are worth: the objective that rules divide by time."""
+"""The value of gradients: the objective that rules divide by time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Objective(ABC):
 
     @abstractmethod
     def value(self, counts: FloatArray) -> FloatArray:
-        """From numbers of gradients to their values, of the same shape; none are worth 0."""
+        """Return the values of numbers of gradients, in the same shape; the value of 0 gradients is 0."""
 
     @abstractmethod
     def expected(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
@@ -37,7 +37,7 @@ class Objective(ABC):
     @property
     @abstractmethod
     def needs_variance(self) -> bool:
-        """Whether `expected` looks at the variance; if not, rules need not work it out."""
+        """Return whether `expected` uses the variance; if not, rules need not compute it."""
 
 
 @final
@@ -46,7 +46,7 @@ class Count(Objective):
     """Every gradient is worth the same: value(c) = c, throughput is what counts."""
 
     def value(self, counts: FloatArray) -> FloatArray:
-        """The count itself."""
+        """Return the count itself."""
         return counts
 
     def expected(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
@@ -56,7 +56,7 @@ class Count(Objective):
 
     @property
     def needs_variance(self) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
 
@@ -99,9 +99,9 @@ class Gain(Objective):
         return 1.0 / (1.0 + self.noise / self.batch)
 
     def value(self, counts: FloatArray) -> FloatArray:
-        """The formula above; 0 for none."""
+        """Return the values by the formula above; the value of 0 gradients is 0."""
         some = counts > 0
-        # Never below a part of one gradient, however the difference rounds.
+        # The difference may round to 0 or below; the minimum keeps the quotient finite.
         below = np.maximum(1.0 + self.fading * (counts - 1.0), np.minimum(counts, 1.0))
         return np.where(some, counts, 0.0) / np.where(some, below, 1.0)
 
@@ -128,5 +128,5 @@ class Gain(Objective):
 
     @property
     def needs_variance(self) -> bool:
-        """Unless every gradient is worth the same."""
+        """Return whether gradients differ in value."""
         return self.fading > 0

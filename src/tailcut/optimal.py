@@ -76,7 +76,7 @@ def optimal_stopping(times: FloatArray, survival: FloatArray, n: int, overhead: 
     Args:
         times: `(times,)` seconds, increasing, > 0.
         survival: `(times,)` P(x > time), never increasing; may jump.
-        n: how many workers, at least 1.
+        n: number of workers, at least 1.
         overhead: seconds a round costs beside waiting, ≥ 0.
 
     Returns:
@@ -112,14 +112,14 @@ def cutoff_rates(times: FloatArray, survival: FloatArray, n: int, overhead: Seco
 def deadline_rates(times: FloatArray, survival: FloatArray, n: int, overhead: Seconds) -> FloatArray:
     """`(times,)` gradients per second of closing every round at that time, or as soon as all are in.
 
-    Where nobody is in at the deadline, the round closes with the first arrival.
+    Where no gradient is in at the deadline, the round closes with the first arrival.
     """
     _check(times, survival, n, overhead)
     step = np.diff(times, prepend=0.0)
     before = np.concatenate([[1.0], survival[:-1]])
     until_last = np.cumsum(step * (1.0 - (1.0 - before) ** n))
     until_first = np.cumsum(step * before**n)
-    # How many come first, together, at each time: n · (mass there) · P(nobody else before).
+    # Expected number of first arrivals at each time: n · (mass there) · P(no other arrival before).
     first = np.cumsum(n * (before - survival) * before ** (n - 1))
     gradients = n * (1.0 - survival) + first[-1] - first
     rates: FloatArray = gradients / (until_last + until_first[-1] - until_first + overhead)
@@ -137,7 +137,7 @@ def best_fixed_deadline_rate(times: FloatArray, survival: FloatArray, n: int, ov
 
 
 def wait_all_rate(times: FloatArray, survival: FloatArray, n: int, overhead: Seconds) -> float:
-    """Gradients per second of waiting for everybody."""
+    """Gradients per second of waiting for all workers."""
     return float(cutoff_rates(times, survival, n, overhead)[-1])
 
 
@@ -153,7 +153,7 @@ def _check(times: FloatArray, survival: FloatArray, n: int, overhead: Seconds) -
     if times[0] <= 0 or (np.diff(times) <= 0).any():
         raise ValueError("Times must be positive and increase; drop equal ones.")
     falling = np.concatenate([[1.0], survival, [0.0]])
-    # Rounding errors of a mixture of laws are no reason to refuse it.
+    # A survival curve that rises by a rounding error, as of a mixture of laws, is not refused.
     if (np.diff(falling) > 1e-12).any():
         raise ValueError("Survival must fall from at most 1 to at least 0; is it a distribution function?")
     if survival[-1] == 1:
@@ -163,7 +163,7 @@ def _check(times: FloatArray, survival: FloatArray, n: int, overhead: Seconds) -
 def _best_rule(
     times: FloatArray, survival: FloatArray, n: int, price: float
 ) -> tuple[BoolArray, float, float]:
-    """The rule that maximises E[N] − price · E[T], with its E[N] and E[T], by backward induction."""
+    """The rule that maximizes E[N] − price · E[T], with its E[N] and E[T], by backward induction."""
     step = np.diff(times, prepend=0.0)
     before = np.concatenate([[1.0], survival[:-1]])
     hazard = np.clip(1.0 - survival / np.where(before > 0, before, 1.0), 0.0, 1.0)

@@ -44,7 +44,7 @@ def time_grid(values: FloatArray, size: int = 128) -> FloatArray:
 
     Args:
         values: any number of positive seconds, for instance quantiles of the law, or a pooled sample.
-        size: how many points at most; equal ones are merged.
+        size: largest number of points; equal ones are merged.
 
     Returns:
         `(<= size,)` increasing seconds, from the smallest value to just above the largest.
@@ -66,7 +66,7 @@ def rate_curve(values: FloatArray, times: FloatArray, overhead: Seconds = 0.0) -
     """Value per second of closing at each cutoff, value(c) / (E[x_(c)] + overhead).
 
     Chen et al. (arXiv 1604.00981) weigh their number of backup workers in this way: what a cutoff yields
-    against the expected order statistic it waits for. A cutoff that takes for ever is worth nothing.
+    against the expected order statistic it waits for. A cutoff that is never reached is worth 0.
 
     Args:
         values: `(c,)` what 1, 2, … gradients are worth.
@@ -98,7 +98,7 @@ def normal_scores(n: int, alpha: float) -> FloatArray:
     """Expected order statistics of n standard normal variables, Φ⁻¹((r − α) / (n − 2α + 1)) for r = 1..n.
 
     Args:
-        n: how many variables, at least 1.
+        n: number of variables, at least 1.
         alpha: Elfving's π/8, Blom's 3/8 or any other value below 1.
 
     Returns:
@@ -126,7 +126,7 @@ def blom(n: int) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def exact_normal_scores(n: int) -> FloatArray:
-    """Expected order statistics of n standard normal variables by quadrature, the yardstick of the formulas.
+    """Expected order statistics of n standard normal variables by quadrature, the reference for the formulas.
 
     E[z_(r)] = ∫ z · n!/((r−1)! (n−r)!) · Φ(z)^(r−1) · (1 − Φ(z))^(n−r) · φ(z) dz; the integrand is smooth and
     vanishes at both ends, so equally spaced points converge faster than any power of their distance.
@@ -159,7 +159,7 @@ def binomial_law(n: int, chances: FloatArray) -> FloatArray:
     """P(Bin(n, p) = k) for k = 0..n.
 
     Args:
-        n: how many trials.
+        n: number of trials.
         chances: `(m,)` p, from 0 to 1 with both ends allowed.
 
     Returns:
@@ -185,7 +185,7 @@ def exact_order_means(times: FloatArray, survival: FloatArray, n: int) -> FloatA
     Args:
         times: `(times,)` seconds, increasing, > 0.
         survival: `(times,)` P(x > time), falling linearly from 1 at 0.
-        n: how many run times.
+        n: number of run times.
 
     Returns:
         `(n,)` seconds, E[min(x_(r), last time)]: time beyond the grid is not counted.

@@ -1,4 +1,4 @@
-"""What an open round may still bring: the expected arrivals and waiting time until each future moment.
+"""The outlook of an open round: the expected arrivals and waiting time until each future moment.
 
 Workers are independent given their group's scenario. Arrivals, and arrivals that do not come, reweight the
 scenarios; each remaining worker's own curve is conditioned on not having come yet. O(workers × grid) per question.
@@ -13,24 +13,24 @@ import numpy as np
 from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Seconds
 
 TINY = 1e-12
-"""Survival below which a worker counts as overdue: it was expected for certain and is not in."""
+"""Survival below which a worker that is not in counts as overdue: its arrival was certain by now."""
 UNLIKELY = 1e-6
-"""Probability given to an arrival at a moment the forecast had ruled out, so that no scenario dies of it."""
+"""Probability given to an arrival at a moment the forecast had ruled out, so that no scenario is lost."""
 CERTAIN = 16.0
-"""Expected stragglers from which on it is certain (1 − 1e-7) that somebody is still out."""
+"""Expected stragglers from which on it is certain (1 − 1e-7) that at least one worker is still out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Future:
-    """From `elapsed` on, for each grid time d after it.
+    """The expected course of a round after `elapsed`, for each later grid time d.
 
     Attributes:
         times: `(k,)` the moments d, seconds since the opening.
         arrivals: `(k,)` expected arrivals in (elapsed, d].
         variance: `(k,)` variance of their number, zeros unless asked for.
         waiting: `(k,)` expected seconds until d or until the last arrival, whichever is first.
-        nobody: `(k,)` probability that nobody comes until d, where that is known.
-        back: how far groups that were away are known to be at home: 0 as at the opening, 1 for certain.
+        nobody: `(k,)` probability that no worker arrives until d, where that is known.
+        back: certainty that groups are at their usual factor again: 0 as at the opening, 1 for certain.
     """
 
     times: FloatArray
@@ -42,7 +42,7 @@ class Future:
 
 
 class Outlook:
-    """A forecast made ready for many questions during one round. Never changes."""
+    """A forecast prepared for many queries during one round. It never changes."""
 
     def __init__(self, forecast: Forecast) -> None:
         self.times = forecast.times
@@ -72,8 +72,8 @@ class Outlook:
         now = self._at(elapsed, start)
         odds = self._reweighted(now, arrivals, out)
         share = odds[self._groups].T * out  # (scenarios, n): chance of the scenario, for who is still out
-        # Survival given not in yet is S(d)/S(elapsed). A worker that should have been in for certain is overdue:
-        # nothing is known of when it comes, and its curve stays where it is.
+        # Survival of a worker that is not in yet is S(d)/S(elapsed). Of an overdue worker the time of arrival
+        # is unknown, and its curve stays constant.
         inverse = np.where(now > TINY, 1.0 / np.maximum(now, TINY), 0.0)
         overdue = now <= TINY
         ahead = self._survival[:, :, start:]
@@ -90,12 +90,12 @@ class Outlook:
         return self.future(0.0, np.full(self._n, np.inf), np.zeros(self._n, np.bool_), variance)
 
     def settled(self, variance: bool = False) -> Future | None:
-        """Look ahead from the opening of a round at home: the same as any other here."""
+        """Return None: without shared factors no group can be away from its usual one."""
         del variance
         return None
 
     def surprise(self, begin: Seconds, end: Seconds, arrivals: FloatArray) -> float:
-        """−log P(nobody comes in (begin, end]) given who was in at `begin`: what a silence that long is worth."""
+        """Return −log P(no arrival in (begin, end]), given the arrivals until `begin`."""
         out = np.isinf(arrivals)
         now, then = self._curve_at(begin), self._curve_at(end)
         odds = self._reweighted(now, arrivals, out)
@@ -125,7 +125,7 @@ class Outlook:
         return now
 
     def _reweighted(self, now: FloatArray, arrivals: FloatArray, out: BoolArray) -> FloatArray:
-        """`(groups, scenarios)` odds given who came when, and who did not."""
+        """`(groups, scenarios)` odds given the times of the arrivals, and the workers still out."""
         if self._scenarios == 1:
             return self._weights
         evidence = np.where(out, np.log(np.maximum(now, UNLIKELY)), 0.0)
@@ -155,9 +155,9 @@ class Outlook:
         odds: FloatArray,
         still: FloatArray,
     ) -> FloatArray:
-        """`(k,)` probability that somebody is still out at each moment."""
+        """`(k,)` probability that at least one worker is still out at each moment."""
         anybody = np.ones(ahead.shape[2])
-        # Where many are expected to be out, somebody is; only the rest needs the product over workers.
+        # Where many are expected to be out, at least one is; only the rest needs the product over workers.
         first = int(np.argmax(still < CERTAIN)) if still[-1] < CERTAIN else len(still)
         if first == len(still):
             return anybody
@@ -188,7 +188,7 @@ class Outlook:
 def _weighted_sum(weights: FloatArray, curves: FloatArray) -> FloatArray:
     """Σ over scenarios and workers of weight × curve, `(times,)`.
 
-    Not by matrix product: that may hand a few microseconds of work to a pool of threads, and wait for it.
+    It is no matrix product: that may hand a few microseconds of work to a pool of threads, and wait for it.
     """
     total: FloatArray = np.einsum("sn,snt->t", weights, curves)
     return total
@@ -197,7 +197,7 @@ def _weighted_sum(weights: FloatArray, curves: FloatArray) -> FloatArray:
 def integral(
     start: Seconds, times: FloatArray, probability: FloatArray, steps: BoolArray | bool = False
 ) -> FloatArray:
-    """∫ from `start` to each time; the probability is 1 at the start and linear between times, or falls at `steps`."""
+    """Integrate a probability from `start`, where it is 1: linear between times, or falling at `steps`."""
     left = np.concatenate([[1.0], probability[:-1]])
     widths = np.diff(times, prepend=start)
     area: FloatArray = np.cumsum(widths * np.where(steps, left, (left + probability) * 0.5))

@@ -30,7 +30,7 @@ from tailcut.rules import (
 )
 
 ObjectiveName: TypeAlias = Literal["count", "gain"]
-"""What gradients are worth: each the same, or the expected decrease of the loss, as measured so far."""
+"""The objective: the number of gradients, or the expected decrease of the loss, as measured so far."""
 OPTIMISM, CROWD = 0.3, 16
 """Settings of the rule of `bayes`: the share by which few workers are hoped to bring more than expected, and the number
 of workers of whom one early arrival says little."""
@@ -116,7 +116,8 @@ def bdsgd(
         if read is not None:
             settings = BdsgdSettings(window=read.sizes.window, parts=read.sizes.parts)
         refit = Refit(read, in_run, settings, seed=seed, beforehand=beforehand)
-        # Rounds to train on must be whole. Who is told everything afterwards need not wait for it.
+        # Rounds to train on must be whole. A policy that is given all run times afterwards need not wait for
+        # them.
         return Policy(refit, WarmUp(Ahead()) if sees_all else Ahead(), sees_all=sees_all)
     if read is not None:
         return Policy(Bdsgd(read, seed=seed), WarmUp(Ahead()), sees_all=sees_all)

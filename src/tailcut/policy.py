@@ -19,11 +19,11 @@ class PolicyState:
 
 
 class Decider(Protocol):
-    """What `round.py` needs of a policy; `Policy` and whatever wraps one."""
+    """The interface that `round.py` needs of a policy: `Policy` and its wrappers have it."""
 
     @property
     def opens_with_plan(self) -> bool:
-        """Whether workers cannot start before the round is planned."""
+        """Return whether workers cannot start before the round is planned."""
 
     def start(self) -> PolicyState:
         """The state before the first round."""
@@ -32,7 +32,7 @@ class Decider(Protocol):
         """Work out the round, as known at its opening."""
 
     def decide(self, plan: Any, progress: Progress) -> Decision:
-        """Wait or close."""
+        """Decide to wait or to close."""
 
     def learn(
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
@@ -40,7 +40,7 @@ class Decider(Protocol):
         """The state after a closed round and the late reports that came during it."""
 
     def weights(self, state: PolicyState) -> Weights:
-        """How much each part of the forecast counts."""
+        """Return the weight of each part of the forecast."""
 
     def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
         """Cut workers that finish in the background."""
@@ -52,18 +52,18 @@ class Decider(Protocol):
         """Workers whose older gradient this round accepts."""
 
     def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
-        """Whether a worker that comes free in mid-round should still begin."""
+        """Return whether a worker that comes free in mid-round should still begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Forecaster plus rule. What the rule strives for, its objective, is a field of the rule.
+    """A forecaster and a rule. The objective that the rule maximizes is a field of the rule.
 
     Attributes:
         forecaster: keeps a belief about the workers.
         rule: turns forecasts into decisions.
-        sees_all: given all run times after each round, the cut ones too, as no real run without `late=finish`
-            could; for published baselines that assume it.
+        sees_all: whether the policy is given all run times after each round, those of cut workers too. No
+            real run without `late=finish` can do so; published baselines assume it.
         micro: micro-batches per round, for rules that cut between them.
 
     Example:
@@ -79,7 +79,7 @@ class Policy:
 
     @property
     def opens_with_plan(self) -> bool:
-        """Whether workers cannot start before the round is planned, by the rule."""
+        """Return whether workers cannot start before the rule has planned the round."""
         return self.rule.opens_with_plan
 
     def start(self) -> PolicyState:
@@ -98,7 +98,7 @@ class Policy:
     def learn(
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
-        """The only arrow back: what was observed, late reports first, reaches belief and memory."""
+        """Return the state after the observations, late reports first, have updated belief and memory."""
         belief = state.belief
         for seen in (*reports, record.run_times):
             if len(seen):
@@ -106,7 +106,7 @@ class Policy:
         return PolicyState(belief, self.rule.learn(state.memory, plan, record))
 
     def weights(self, state: PolicyState) -> Weights:
-        """How much each part of the forecast counts, by the forecaster."""
+        """Return the weight that the forecaster gives to each part of the forecast."""
         return self.forecaster.weights(state.belief)
 
     def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
@@ -122,55 +122,55 @@ class Policy:
         return self.rule.welcome_stale(plan)
 
     def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
-        """Whether a worker that comes free in mid-round should still begin, by the rule."""
+        """Return whether, by the rule, a worker that comes free in mid-round should still begin."""
         return self.rule.worth_starting(plan, position, elapsed)
 
 
 class PolicyWrapper:
-    """Hands every question on to the policy it wraps; a wrapper defines anew what it changes."""
+    """A policy that passes every call to the policy it wraps; subclasses override what they change."""
 
     def __init__(self, inner: Decider) -> None:
         self.inner = inner
 
     @property
     def opens_with_plan(self) -> bool:
-        """As the inner policy."""
+        """Return whether workers cannot start before the inner policy has planned the round."""
         return self.inner.opens_with_plan
 
     def start(self) -> PolicyState:
-        """As the inner policy."""
+        """Return the inner policy's state before the first round."""
         return self.inner.start()
 
     def plan(self, state: PolicyState, roster: Roster, overhead: Seconds, late_finish: bool) -> Any:
-        """As the inner policy."""
+        """Plan the round by the inner policy."""
         return self.inner.plan(state, roster, overhead, late_finish)
 
     def decide(self, plan: Any, progress: Progress) -> Decision:
-        """As the inner policy."""
+        """Return the inner policy's decision to wait or to close."""
         return self.inner.decide(plan, progress)
 
     def learn(
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
-        """As the inner policy."""
+        """Return the inner policy's state after a closed round and its late reports."""
         return self.inner.learn(state, plan, record, reports)
 
     def weights(self, state: PolicyState) -> Weights:
-        """As the inner policy."""
+        """Return the weight that the inner policy gives to each part of the forecast."""
         return self.inner.weights(state)
 
     def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
-        """As the inner policy."""
+        """Return the cut workers that the inner policy lets finish in the background."""
         return self.inner.finishers(state, record)
 
     def worker_deadline(self, plan: Any) -> Seconds | None:
-        """As the inner policy."""
+        """Return the inner policy's deadline in seconds, after which each worker stops by itself."""
         return self.inner.worker_deadline(plan)
 
     def welcome_stale(self, plan: Any) -> IntArray:
-        """As the inner policy."""
+        """Return the workers whose older gradient the inner policy accepts in this round."""
         return self.inner.welcome_stale(plan)
 
     def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
-        """As the inner policy."""
+        """Return whether, by the inner policy, a worker that comes free in mid-round should still begin."""
         return self.inner.worth_starting(plan, position, elapsed)

@@ -1,4 +1,4 @@
-"""Policies with a name: what the command line and studies talk about."""
+"""Policies by name, as used by the command line and by studies."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ class NamedPolicy:
     """A policy a user can name.
 
     Attributes:
-        make: keyword parameters, all with defaults, to a policy; its docstring's first line describes it.
-        acceptance: which gradients count.
+        make: function of keyword parameters, all with defaults, that returns the policy; the first line of
+            its docstring describes the policy.
+        acceptance: rule for which gradients count.
         usual: whether it takes part in a comparison that names no policies.
         bound: the parameter that says by how many rounds a gradient may lag behind, if one does.
     """
@@ -56,14 +57,14 @@ class NamedPolicy:
     bound: str | None = None
 
     def accepts(self, given: Mapping[str, Any]) -> Acceptance:
-        """Which gradients count with these parameters."""
+        """Return the acceptance with these parameters."""
         if self.bound is None or self.bound not in given:
             return self.acceptance
         return replace(self.acceptance, max_staleness=given[self.bound])
 
     @property
     def about(self) -> str:
-        """One line."""
+        """The description of the policy, one line."""
         return (self.make.__doc__ or "").strip().partition("\n")[0]
 
 

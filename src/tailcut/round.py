@@ -1,10 +1,11 @@
-"""The heart: rounds as a state machine. Events in, commands out; no clock, no socket, no thread, no file.
+"""Rounds as a state machine. Events in, commands out; no clock, no socket, no thread, no file.
 
     Applied ─▶ OpenRound ─▶ Arrived | Left | Tick … ─▶ CloseRound ─▶ (the engine reduces and applies) ─▶ Applied
                    └─▶ think(), while the workers compute
 
-Nobody waits for the policy to learn, forecast or plan: an opening and a close are answered at once, and `think` does
-the rest when the engine has carried them out. An engine that never calls it gets the same rounds, only later.
+Workers do not wait for the policy to learn, forecast or plan: an opening and a close are answered at once,
+and `think` does the rest when the engine has carried them out. An engine that never calls it gets the same
+rounds, only later.
 
 Rules that hold whatever the engine: a round closes exactly once, with at least one gradient; the accepted set is
 fixed at the close; arrivals of one instant are counted together, so a round that closes at that instant takes all of
@@ -50,7 +51,7 @@ class Rounds:
 
     Attributes:
         policy: decides when to close.
-        acceptance: which gradients count.
+        acceptance: rule for which gradients count.
         late_finish: whether late workers finish their work (True) or abandon it at the close.
         overhead: seconds from a close to the next opening, as first guess; measured from then on.
 
@@ -86,7 +87,7 @@ class Rounds:
 
     @property
     def state(self) -> PolicyState:
-        """What the policy carries from round to round, every closed round learnt. Set it before a round opens."""
+        """The policy's state after it has learned every closed round. Set it before a round opens."""
         return self._thinker.state
 
     @state.setter
@@ -106,7 +107,7 @@ class Rounds:
                 f"Events must come in the order of time: got {event} at {event.now} after {self.now}. "
                 "Deliver the older event first."
             )
-        # What the opening decides comes before whatever happens next, whoever thought of it first.
+        # The decision at the opening comes before the next event, also if the engine did not call `think`.
         commands = self.think()
         self.now = event.now
         match event:
@@ -128,8 +129,9 @@ class Rounds:
     def think(self) -> list[Command]:
         """Learn the last round, forecast and plan the open one, and say what its opening decides.
 
-        To be called when the commands of `handle` have been carried out. It does nothing unless a round has just
-        opened: before that everybody waits, and learning can wait too. The next `handle` thinks first if nobody did.
+        The engine should call it when it has carried out the commands of `handle`. It does nothing unless a
+        round has just opened, since learning can wait until then. Without such a call the next `handle` calls
+        it first.
         """
         return [] if self._open is None or self._open.wait is not None else self._consult()
 
@@ -194,11 +196,11 @@ class Rounds:
         if not came:
             return []
         commands = [command for event, member in came for command in self._take(event, member)]
-        # A gradient that cannot be used still tells: one fewer will come than the rule counted on.
+        # After an unusable gradient the rule must decide anew: fewer gradients will come than it expected.
         if self._due(tick=False) or not all(event.finite for event, _ in came):
             commands += self._consult()
-        # Whoever is not in this round yet, or may be in it more than once, goes on with the newest parameters; if
-        # its arrival closed the round, those are not out yet.
+        # A worker that is not in this round yet, or may be in it more than once, starts on the newest
+        # parameters. If its arrival closed the round, those are not out yet.
         if self._open is ledger:
             workers = [event.worker for event, _ in came]
             commands += self._go_on(
@@ -215,15 +217,15 @@ class Rounds:
         return member
 
     def _go_on(self, ledger: OpenLedger, workers: Sequence[WorkerId]) -> list[Command]:
-        """Workers come free in mid-round: each begins, or sits out until the next opening if that is too late."""
-        if not workers:  # So it is at nearly every arrival.
+        """Start workers that come free in mid-round; if it is too late, they sit out until the next one."""
+        if not workers:  # The usual case.
             return []
         elapsed = self.now - ledger.opened
         idle = [worker for worker in workers if self._sits_out(ledger, worker, elapsed)]
         for worker in idle:
             ledger.sit_out(worker)
         commands = self._consult() if idle else []
-        # Asked first: a round that closes now needs nobody to begin.
+        # The rule is asked first: if the round closes now, no worker has to begin.
         begin = [worker for worker in workers if worker not in idle] if self._open is ledger else []
         self._start(ledger, begin)
         return commands + [StartWork(worker, ledger.version, ledger.deadline) for worker in begin]
@@ -265,7 +267,7 @@ class Rounds:
         return [] if decision.until is None else [WakeAt(ledger.opened + decision.until)]
 
     def _abort(self, ledger: OpenLedger) -> list[Command]:
-        """All who took part are gone or sent nothing of use: try the same version again with whoever is there."""
+        """Open the version again with the workers present: its round can get no usable gradient."""
         self._open, self._versions.ready = None, ledger.version
         settled: list[Command] = [Settle(w, ledger.version, fate, s) for w, fate, s in ledger.ended()]
         return settled + (self._open_round(ledger.version) if self._members else [])

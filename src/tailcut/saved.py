@@ -1,8 +1,8 @@
-"""A policy's state in a file, so that a run can be taken up again with the same decisions.
+"""A policy's state in a file, so that a run can be resumed with the same decisions.
 
-The arrays of the state lie side by side in a safetensors file; how they nest is told by a word in its header. Nothing
-in the file names code to run or to import: what may be built on loading is what the policy itself says it remembers,
-and each value must be of the kind that is declared there.
+The arrays of the state are stored in a safetensors file; a text in its header describes how they nest.
+Nothing in the file names code to run or to import: loading builds only the types that the policy declares for
+its belief and memory.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def save_state(path: Path | str, state: PolicyState, policy: str = "") -> None:
 
     Args:
         path: the file.
-        state: as `Rounds.state` gives it.
+        state: value of `Rounds.state`.
         policy: the policy's name, for messages; empty for none.
 
     Raises:
@@ -71,8 +71,8 @@ def load_state(path: Path | str, policy: Policy) -> PolicyState:
         policy: whose state it is; only what it declares to remember is built.
 
     Raises:
-        InputError: it is not such a file, damaged, without a checksum, or of another version.
-        OtherPolicyError: it holds the state of another policy.
+        InputError: the file is of another kind or version, damaged, or without a checksum.
+        OtherPolicyError: the file holds the state of another policy.
     """
     arrays, words = read_tensors(Path(path), KIND, VERSION, MAKE, sealed=True)
     try:
@@ -82,7 +82,7 @@ def load_state(path: Path | str, policy: Policy) -> PolicyState:
         belief = _Builder(arrays).built(structure[0], belief_of(policy.forecaster), "belief")
         memory = _Builder(arrays).built(structure[1], memory_of(policy.rule), "memory")
     except _OtherKindError as problem:
-        # The checksum was right: nothing is damaged.
+        # The checksum was right: the file is not damaged.
         sentence = f"{path} holds the state of another policy: {problem}; {MAKE}."
         raise OtherPolicyError(sentence, words.get("policy", "")) from problem
     except (_MisfitError, ValueError, ArithmeticError, RecursionError) as problem:
@@ -91,15 +91,15 @@ def load_state(path: Path | str, policy: Policy) -> PolicyState:
 
 
 class _MisfitError(Exception):
-    """A description of a value that is none."""
+    """A description of a value is malformed."""
 
 
 class _OtherKindError(_MisfitError):
-    """A value that is not what the policy declares to remember."""
+    """A value is not of the type that the policy declares."""
 
 
 def _told(value: Any, place: str, arrays: dict[str, Array]) -> Any:
-    """What JSON can hold of a value; its arrays are put aside under the name of their place."""
+    """Return a value as JSON can hold it; its arrays go into `arrays`, each under the name of its place."""
     match value:
         case None | bool() | str():
             return value
@@ -108,7 +108,7 @@ def _told(value: Any, place: str, arrays: dict[str, Array]) -> Any:
         case int():
             return value
         case float():
-            # Hexadecimal is exact, and knows infinity and what is no number.
+            # Hexadecimal is exact, and can express infinity and NaN.
             return {"float": value.hex()}
         case tuple():
             return {"tuple": [_told(each, f"{place}.{i}", arrays) for i, each in enumerate(value)]}
@@ -128,7 +128,7 @@ def _put_aside(value: Array | np.generic, place: str, arrays: dict[str, Array]) 
     if isinstance(value, np.generic):
         arrays[place] = np.asarray(value)
         return {"scalar": place}
-    # The order in memory is the order of summing up, so it belongs to the state.
+    # The order in memory decides the order of summation and so its rounding: it belongs to the state.
     turned = value.flags.f_contiguous and not value.flags.c_contiguous
     arrays[place] = value.T if turned else value
     return {"turned" if turned else "array": place}

@@ -1,7 +1,7 @@
-"""A checksum within a safetensors file, over all of the file: what is cut off or has one bit wrong does not match it.
+"""A checksum over a whole safetensors file, stored in its header: an altered file does not match it.
 
-The checksum is a word in the file's header, the SHA-256 of the file with zeros where the checksum's own digits are. So
-the file stays one that any reader of the format can read, and no second file can be lost or belong to another one.
+It is the SHA-256 of the file with zeros in place of the checksum's own digits. So any reader of the format
+can read the file, and there is no second file that could be lost.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import IO, final
 
 LONGEST_HEADER = 100_000_000
-"""Bytes; what the library reads at most."""
+"""Longest header that the safetensors library reads, in bytes."""
 _LENGTH = struct.Struct("<Q")
 _BLANK = b"0" * 64
 BLANK = {"digest": _BLANK.decode()}
-"""The word that a header must have, until the file is sealed."""
-# Within a text of JSON a quotation mark has a backslash before it, so that no text of the state looks like this.
+"""Entry that the header's metadata must have until the file is sealed."""
+# In a JSON text quotation marks are escaped by a backslash, so that no text of the state matches this.
 _DIGEST = re.compile(rb'"digest" ?: ?"([0-9a-f]{64})"')
 _CHUNK = 1 << 20
 
@@ -27,13 +27,13 @@ _CHUNK = 1 << 20
 @final
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What a file's checksum says.
+    """The checksum of a file, as stated and as computed.
 
     Attributes:
-        header: of the file.
-        place: where the checksum stands in it, in bytes from its beginning.
-        stated: the checksum that stands there.
-        found: the one that should.
+        header: header of the file.
+        place: position of the checksum in the file, in bytes.
+        stated: checksum that the file states.
+        found: checksum computed from the file.
     """
 
     header: bytes
@@ -42,20 +42,20 @@ class Seal:
     found: bytes
 
     def check(self) -> None:
-        """Raise if the file is not as it was sealed.
+        """Raise if the file has changed since it was sealed.
 
         Raises:
-            ValueError: the end of a sentence about the file.
+            ValueError: the checksums differ; the message is the end of a sentence about the file.
         """
         if self.stated != self.found:
             raise ValueError("its contents do not match its checksum")
 
 
 def seal_of(file: IO[bytes]) -> Seal:
-    """The seal of a file, which is read piece by piece, however large it claims to be.
+    """Return the seal of a file, which is read in chunks, however large its header claims it to be.
 
     Raises:
-        ValueError: it has none; the end of a sentence about the file.
+        ValueError: it has no checksum; the message is the end of a sentence about the file.
     """
     file.seek(0)
     start = file.read(_LENGTH.size)
@@ -78,7 +78,7 @@ def seal_of(file: IO[bytes]) -> Seal:
 
 
 def seal(file: IO[bytes]) -> None:
-    """Put the checksum into a file whose header has the word `BLANK`.
+    """Write the checksum into a file whose header has the entry `BLANK`.
 
     Example:
         >>> import io, numpy, safetensors.numpy

@@ -1,8 +1,8 @@
-"""The arrivals that an open round may still bring where groups share a factor of any size; see `outlook` for scenarios.
+"""The expected arrivals of an open round whose groups share a factor of any size; `outlook` has scenarios.
 
-Before the round each shift of a group has its prior odds. Arrivals and silence reweight all of them; what may come is
-then the mean over the shifts that are left. The future never ends: beyond the cells laws go on with the hazard of the
-unknown, so that k workers that are overdue after τ seconds are expected at a rate of about k/τ.
+Before the round each shift of a group has its prior odds. Arrivals and silence reweight all of them;
+expectations are means over the remaining shifts. Beyond the last cell laws continue with hazard `TAIL` per
+cell, so that k workers that are overdue after τ seconds are expected at a rate of about k/τ.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from tailcut.shifts import LOG_TAIL, Evidence, Silence, few_of, normalized, posi
 from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Seconds, SharedLaws
 
 MOST_TELLING = 512
-"""Workers by which shifts are judged; of more, every so many counts, once enough of those have come."""
+"""Most workers that shifts are judged by: of more workers a sample is used, once enough of it has arrived."""
 ENOUGH = 16
-"""Of those, the arrivals up to which all workers are asked."""
+"""Expected arrivals among the sampled workers up to which all workers are used instead of the sample."""
 MOST_SHIFTS = 24
-"""Shifts over which the future is averaged."""
+"""Most shifts of a group over which expectations are averaged."""
 EXACT = 60_000
-"""Entries up to which the chance that all are in is a product over workers; with more they count as alike."""
+"""Array entries up to which the chance that all are in is exact; with more, workers count as alike."""
 AHEAD = np.concatenate([np.arange(48), np.arange(48, 160, 4), np.arange(160, 704, 32)])
-"""Cells from the first one ahead at whose ends the future is told: an octave and a half in full, then ever coarser."""
+"""Offsets of the cells at whose ends expectations are computed: 48 cells one by one, then coarser steps."""
 RARE = 0.1
-"""Probability of the factors at either end that a usual round does not have."""
+"""Probability of the smallest, and of the largest, factors that a usual round leaves out."""
 ROUNDING = 1e-9
-"""Largest rounding of a clock, as a share of the time."""
+"""Largest rounding error of a clock, as a share of the time."""
 APART = 4
-"""Cells around an atom whose mass is its own, at most."""
+"""Largest distance from an atom, in cells, of mass that belongs to the atom."""
 
 
 def _borders(atoms: FloatArray) -> tuple[IntArray, IntArray]:
@@ -43,7 +43,7 @@ def _borders(atoms: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 class SharedOutlook:
-    """A forecast made ready for many questions during one round. Never changes, but for what it keeps."""
+    """A forecast prepared for many queries during one round. It never changes, except for its caches."""
 
     def __init__(self, forecast: Forecast, laws: SharedLaws) -> None:
         self._laws = laws
@@ -82,7 +82,7 @@ class SharedOutlook:
     def usual(self, variance: bool = False) -> Future:
         """Look ahead from the opening of a usual round: one whose factors are not among the rarest either way.
 
-        A load that comes back after a hundred rounds will set its own price of a second; it must not set this round's.
+        A rare load must not decide this round's price of a second, since it sets its own when it occurs.
         """
         return self._usual(self._laws.prior, variance)
 
@@ -103,7 +103,7 @@ class SharedOutlook:
         variance: bool,
         opening: bool = False,
     ) -> Future:
-        """Look ahead given the odds of the shifts; only at the opening the chance that nobody comes is told."""
+        """Look ahead given the odds of the shifts; `Future.nobody` is known only at the opening."""
         parts = []
         for group in np.unique(self._groups[out]).tolist():
             shifts, weights = few_of(odds[group], MOST_SHIFTS)
@@ -155,7 +155,7 @@ class SharedOutlook:
         return float(1.0 - fresh[0, position, at])
 
     def odds(self, elapsed: Seconds, arrivals: FloatArray, gone: BoolArray) -> FloatArray:
-        """`(groups, shifts)` probabilities given who came when, and who did not."""
+        """`(groups, shifts)` probabilities given the times of the arrivals, and the workers still out."""
         return self._odds(self._now(elapsed), arrivals, np.isinf(arrivals) & ~gone)
 
     def _position(self, elapsed: Seconds) -> float:
@@ -169,7 +169,7 @@ class SharedOutlook:
         return out
 
     def _back(self, odds: FloatArray) -> float:
-        """How much surer than at the opening it is that groups are at home, as a share of what was missing."""
+        """Return how far the chance that groups are at home has risen since the opening, from 0 to 1."""
         settled = self._laws.settled
         if settled is None:
             return 0.0
@@ -197,7 +197,7 @@ class SharedOutlook:
         return normalized(logs)
 
     def _first_ones(self, now: float, arrivals: FloatArray, rows: IntArray) -> FloatArray:
-        """`(groups, shifts)` log-likelihood of a few arrivals and of the silence of all others, who are many."""
+        """`(groups, shifts)` log-likelihood of a few arrivals and of the silence of all others."""
         if self._silence is None:
             self._silence = Silence(self._survival, self._groups, len(self._log_prior), self._reach)
         logs = self._silence.until(now)
@@ -212,7 +212,7 @@ class SharedOutlook:
         return logs
 
     def _now(self, elapsed: Seconds) -> float:
-        """The position at which survival is read: before an atom none of its mass has come, and then all of it."""
+        """Return the position at which survival is read: the mass of an atom arrives all at once."""
         where, past = self._position(elapsed), self._past(elapsed)
         if past and where < self._end[past - 1]:
             return float(self._end[past - 1])
@@ -221,7 +221,7 @@ class SharedOutlook:
         return where
 
     def _past(self, elapsed: Seconds) -> int:
-        """Return how many atoms have passed; clocks round."""
+        """Return how many atoms have passed, with a margin for rounding clocks."""
         return int(np.searchsorted(self._laws.atoms, elapsed * (1.0 + ROUNDING), side="right"))
 
     def _ahead(
@@ -250,7 +250,7 @@ class SharedOutlook:
     def _conditional(
         self, rows: IntArray, shifts: IntArray, now: float, ahead: IntArray, variance: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """`(shifts, k)` given each shift: mean of who is still out, its variance, chance that nobody is."""
+        """`(shifts, k)` mean and variance of the workers still out given each shift, and chance of none."""
         inverse = 1.0 / self._at(rows, now, shifts)
         at = ahead[None, :] - shifts[:, None]
         mean = self._sums(self._survival, inverse, rows, at, LOG_TAIL)
@@ -267,7 +267,7 @@ class SharedOutlook:
                 still = self._cells_of(rows, at[:, soon]) * inverse[:, :, None]
                 all_in[:, soon] = np.prod(1.0 - np.minimum(still, 1.0), axis=0)
         else:
-            # As if so many were out, alike, that the first two moments are right.
+            # Approximated by equal workers, as many as give the right first two moments.
             alike = np.minimum(squares / np.maximum(mean, 1e-300), 1.0 - 1e-12)
             all_in = np.exp(np.log1p(-alike) * mean / np.maximum(alike, 1e-300))
         return mean, within, all_in
@@ -277,7 +277,7 @@ class SharedOutlook:
     ) -> FloatArray:
         """`(shifts, k)` Σ over rows of weight × curve at `at`; 1 before the first cell, falling beyond the last."""
         mine = curves if len(rows) == len(curves) else curves[rows]
-        # A product of a few thousand numbers is not worth a pool of threads, one of millions is.
+        # A matrix product uses a pool of threads, which pays only for large arrays.
         total = weights.T @ mine if mine.size > EXACT else np.einsum("ns,nc->sc", weights, mine)
         picked = np.take_along_axis(total, np.clip(at, 0, self._cells - 1), axis=1)
         picked = np.where(at < 0, weights.sum(axis=0)[:, None], picked)
@@ -320,5 +320,5 @@ AnyOutlook: TypeAlias = Outlook | SharedOutlook
 
 
 def outlook_of(forecast: Forecast) -> AnyOutlook:
-    """Make a forecast ready: of factors of any size, or of scenarios."""
+    """Return the outlook of a forecast, with shared factors of any size or with scenarios."""
     return Outlook(forecast) if forecast.shared is None else SharedOutlook(forecast, forecast.shared)

@@ -5,9 +5,9 @@ P(z − s). A seen run time at z has likelihood P(z − s), one known to exceed 
 and the survivals of all who are out add up to one curve before they are shifted. So the likelihood of hundreds of
 shifts costs hardly more than that of one.
 
-Laws have honest tails. A worker may be a freak, late with a small probability, early with one that falls with the
-number of workers, so that a round has few freaks however many workers it has. Without the first, silence would be
-proof of a slow round; without the second, one early arrival among thousands proof of a fast one.
+Laws have outliers mixed in: a worker may be late with a small probability, and early with a probability that
+falls with the number of workers, so that a round has few early outliers. Without late outliers, silence would
+prove a slow round; without early ones, one early arrival among thousands would prove a fast one.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy as np
 from tailcut.types import FloatArray, IntArray
 
 TAIL = 0.02
-"""Hazard per cell where nobody was ever seen, below the cells (looking down) and beyond them alike."""
+"""Hazard per cell outside the cells: upwards beyond the last one, and downwards below the first one."""
 LATE, EARLY = 0.002, 0.02
-"""Probability that a worker is late for no known reason; that any worker of a round is early for none."""
+"""Probability that a worker is a late outlier, and that any worker of a round is an early outlier."""
 LOG_TAIL = float(np.log1p(-TAIL))
 
 
 @lru_cache(maxsize=4)
 def _freaks(cells: int) -> tuple[FloatArray, FloatArray]:
-    """`(2·cells + 1,)` law of a late freak and of an early one, by distance from the level; index `cells` is 0."""
+    """`(2·cells + 1,)` laws of late and of early outliers, by distance from the level; index `cells` is 0."""
     distance = np.arange(-cells, cells + 1)
     falling = TAIL * (1.0 - TAIL) ** np.abs(distance)
     late, early = np.where(distance >= 0, falling, 0.0), np.where(distance <= 0, falling, 0.0)
@@ -39,12 +39,12 @@ def _freaks(cells: int) -> tuple[FloatArray, FloatArray]:
 def honest(
     law: FloatArray, levels: IntArray, crowd: int, left: FloatArray | float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Mix freaks into laws.
+    """Mix outliers into laws.
 
     Args:
-        law: `(n, cells)` probability of each cell; rows sum to 1 with what is `left`.
-        levels: `(n,)` the cell that freaks are measured from.
-        crowd: workers of a round.
+        law: `(n, cells)` probability of each cell; rows sum to 1 with `left`.
+        levels: `(n,)` the cell from which the distance of outliers is measured.
+        crowd: number of workers in a round.
         left: `(n,)` probability beyond the last cell.
 
     Returns:
@@ -57,7 +57,7 @@ def honest(
     windows = np.lib.stride_tricks.sliding_window_view(freaks, cells)
     mixed = windows[cells - levels] + (1.0 - LATE - early) * law
     beyond = LATE * (1.0 - TAIL) ** (cells - levels).astype(np.float64) + (1.0 - LATE - early) * left
-    # Early freaks below the first cell are few: they count as in the first.
+    # Early outliers below the first cell are few: they count as in the first cell.
     mixed[:, 0] += early * (1.0 - TAIL) ** (levels + 1.0)
     return mixed, beyond
 
@@ -69,7 +69,7 @@ def survival_of(law: FloatArray, beyond: FloatArray) -> FloatArray:
 
 
 class Evidence:
-    """Log-likelihoods of shifts for some workers, made ready for many questions. Never changes.
+    """Log-likelihoods of shifts for some workers, prepared for many queries. It never changes.
 
     Attributes:
         reach: largest shift either way.
@@ -115,7 +115,7 @@ class Evidence:
         """`(groups, shifts)` log-likelihood of run times known to exceed `position` `(k,)` cells."""
         position = self._held(position)
         if len(who) > 1 and (position == position[0]).all():
-            # One silence of all: their curves are added up before they are shifted.
+            # All workers are out until the same position: their curves are added up before they are shifted.
             total = self._by_group(who, self._survival[who])
             return self._beyond(total, np.arange(len(total)), np.full(len(total), position[0]))
         return self._by_group(who, self._beyond(self._survival, who, position))
@@ -138,12 +138,12 @@ class Evidence:
         return picked
 
     def _by_group(self, who: IntArray, rows: FloatArray) -> FloatArray:
-        """`(groups, …)` sums. Not by matrix product, see `outlook`."""
+        """`(groups, …)` sums; computed without a matrix product, see `outlook`."""
         return np.stack([rows[mine[who]].sum(axis=0) for mine in self._members])
 
 
 class Silence:
-    """Log-likelihoods of shifts where nobody has come, of all workers of each group added up. Never changes."""
+    """Log-likelihoods of shifts if no worker of a group has arrived, summed over its workers."""
 
     def __init__(self, survival: FloatArray, groups: IntArray, count: int, reach: int) -> None:
         """Add up logarithms; arguments as of `Evidence`."""
@@ -156,7 +156,7 @@ class Silence:
         self._table = _padded(totals, crowds, self._pad)
 
     def until(self, position: float) -> FloatArray:
-        """`(groups, shifts)` log-probability that nobody at all comes up to a position in cells."""
+        """`(groups, shifts)` log-probability that no worker arrives up to a position in cells."""
         held = float(np.clip(position, -self._reach, self._cells + self._reach))
         cell = int(np.floor(held))
         width = 2 * self._reach + 1
@@ -174,12 +174,12 @@ def _padded(logs: FloatArray, crowds: FloatArray, pad: int) -> FloatArray:
 
 
 def some_of(groups: IntArray, most: int, least: int = 8) -> IntArray:
-    """Return rows of workers that tell the shifts as well as all: every so many of each group, in order.
+    """Return rows of a sample of workers by which shifts are judged: evenly spaced in each group, in order.
 
     Args:
-        groups: `(n,)`.
-        most: about how many in all.
-        least: of each group, where it has as many.
+        groups: `(n,)` group of each worker.
+        most: about how many workers in all.
+        least: least number of workers of each group, where it has as many.
     """
     if len(groups) <= most:
         return np.arange(len(groups))
@@ -203,8 +203,8 @@ def few_of(chances: FloatArray, most: int, rare: float = 1e-3) -> tuple[IntArray
 
     Args:
         chances: `(shifts,)` probabilities.
-        most: how many representatives; where more shifts are likely, neighbors are drawn together.
-        rare: probability of the rarest shifts, together, that are left out.
+        most: most representatives; where more shifts are likely, neighbors are merged.
+        rare: total probability of the rarest shifts, which are left out.
 
     Returns:
         Shifts −reach..reach and their probabilities.

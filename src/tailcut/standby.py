@@ -1,8 +1,9 @@
-"""`python -m tailcut.standby`: has everything loaded, and is a controller once standard input says so.
+"""`python -m tailcut.standby`: a process with all modules loaded, which becomes a controller on request.
 
-Loading takes most of a second of a core, in the midst of a training that needs them all. It is done by a thread of the
-lowest priority; who loads ends with that, so the controller that this process may become has the usual one. Its end is
-told by a line of standard output: on a busy machine it can take a minute, and another process is there sooner.
+A line on standard input requests it. Loading takes most of a second of a core during a training that needs
+all cores, so a thread of the lowest priority does it. The thread then ends, and a controller in this process
+has the usual priority. A line on standard output reports that loading has ended: on a busy machine it can
+take a minute, and then a new process is ready sooner.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ LOADED = "loaded"
 
 
 def main() -> None:
-    """Load, wait, and serve; end with standard input."""
+    """Load the modules, wait for a request, and serve; end when standard input is closed."""
     loading = threading.Thread(target=_load)
     loading.start()
     loading.join()
-    with suppress(OSError):  # whoever started it has gone
+    with suppress(OSError):  # The launcher has ended.
         print(LOADED, flush=True)
     asked = sys.stdin.readline()
     if asked:
         from tailcut.cli import main as command_line
 
-        # Its exit code tells the launcher whether another has to take its place.
+        # The exit code tells the launcher whether a replacement controller is needed.
         command_line(json.loads(asked))
 
 
 def _load() -> None:
-    # Only Linux knows priorities of threads; elsewhere there is nothing to be done.
+    # Only Linux has priorities of threads; elsewhere the thread keeps the usual one.
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
     import tailcut.cli.controller_command

@@ -16,8 +16,8 @@ class Table:
     Attributes:
         seconds: `(rounds, workers)`, > 0; NaN where the worker took no part in that round.
         observed: `(rounds, workers)` false where the time is only known to exceed `seconds`, and where the
-            worker took no part. Nobody ever got that gradient: replayed, the worker is gone after `seconds`.
-        names: `(workers,)` what the source calls each worker.
+            worker took no part. That gradient never arrived: in a replay the worker leaves after `seconds`.
+        names: `(workers,)` name of each worker in the source.
         nodes: `(workers,)` the machine each runs on, `NO_NODE` where unknown.
         source: file or cluster it came from, for messages.
     """
@@ -42,24 +42,24 @@ class Table:
 
     @staticmethod
     def dense(seconds: FloatArray, nodes: IntArray | None = None, source: str = "table") -> Table:
-        """Everything present and observed, workers named `0..n-1`."""
+        """Return a table with workers `0..n-1`, every run time that is not NaN observed."""
         n = seconds.shape[1]
         where = np.full(n, NO_NODE, dtype=np.int64) if nodes is None else nodes
         return Table(seconds, ~np.isnan(seconds), tuple(range(n)), where, source)
 
     @property
     def rounds(self) -> int:
-        """How many rounds."""
+        """The number of rounds."""
         return int(self.seconds.shape[0])
 
     @property
     def workers(self) -> int:
-        """How many workers ever take part."""
+        """The number of workers that ever take part."""
         return int(self.seconds.shape[1])
 
     @property
     def whole(self) -> bool:
-        """Whether every worker is present and observed in every round."""
+        """Return whether every worker is present and observed in every round."""
         return bool(self.observed.all())
 
     def arrivals(self) -> FloatArray:
@@ -86,10 +86,10 @@ class Table:
         return np.broadcast_to(self.seconds[row], shape), np.broadcast_to(self.observed[row], shape)
 
     def ends_absent(self, worker: WorkerId) -> bool:
-        """Whether a worker leaves once its rows are used up."""
+        """Return whether a worker leaves after the last row, in which it is absent."""
         return bool(np.isnan(self.seconds[-1, worker]))
 
     def roster(self, row: int) -> Roster:
-        """Who takes part in round `row`, everyone free."""
+        """Return the workers that take part in round `row`, all of them free."""
         present = np.flatnonzero(~np.isnan(self.seconds[row]))
         return Roster(present, self.nodes[present], np.full(len(present), np.nan))

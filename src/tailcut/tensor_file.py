@@ -1,7 +1,7 @@
-"""Arrays and a few words in one safetensors file: written at once, read with every mishap as a sentence.
+"""Arrays and a few texts in one safetensors file: written atomically, read with every problem as a sentence.
 
-A file is written with a checksum of `tailcut.sealing`, and not read where that does not match. The format holds numbers
-and text and nothing that could run: whatever a file contains, reading it executes nothing.
+A file is written with a checksum of `tailcut.sealing`, and refused if that does not match. The format holds
+numbers and text and nothing that could run: whatever a file contains, reading it executes nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_BYTES = 1 << 30
 _LENGTH = 8
 """Bytes at the start that say how long the header is."""
 _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")
-"""How pickles begin, and the archives that torch keeps them in."""
+"""First bytes of pickles, and of the archives in which torch stores them."""
 
 
 def write_tensors(path: Path, arrays: Mapping[str, Array], words: Mapping[str, str]) -> None:
@@ -38,7 +38,7 @@ def write_tensors(path: Path, arrays: Mapping[str, Array], words: Mapping[str, s
     Args:
         path: the file to create or replace.
         arrays: any shapes; numbers or booleans.
-        words: what the arrays are.
+        words: texts that describe the arrays.
 
     Raises:
         InputError: the file cannot be written there.
@@ -62,16 +62,16 @@ def read_tensors(
 
     Args:
         path: the file.
-        kind: what its word `format` must be.
-        version: what its word `version` must be.
+        kind: required value of its text `format`.
+        version: required value of its text `version`.
         make: how to make such a file, for the remedy in a message, as in "make one with tailcut fit".
-        sealed: whether one without a checksum is refused; files of an older form have none.
+        sealed: whether a file without a checksum is refused; files of an older form have none.
 
     Returns:
-        The arrays, and the words.
+        The arrays, and the texts.
 
     Raises:
-        InputError: it is not there, not such a file, damaged, or of another version.
+        InputError: the file is missing, of another kind or version, or damaged.
     """
     data = _bytes(path, make)
     words = _words(path, data, make)
@@ -100,7 +100,7 @@ def _bytes(path: Path, make: str) -> bytes:
         raise InputError(
             f"{path} cannot be read: {_reason(problem)}; check the path, or {make}."
         ) from problem
-    # The length of a header can look like the beginning of a pickle: 640 bytes do, and others.
+    # The length of a header can look like the beginning of a pickle: a length of 640 bytes does.
     if data.startswith(_PICKLES) and data[_LENGTH : _LENGTH + 1] != b"{":
         raise InputError(
             f"{path} is a pickle, which could run anything when it is read, and is not read here; {make}."
@@ -109,12 +109,12 @@ def _bytes(path: Path, make: str) -> bytes:
 
 
 def _reason(problem: OSError | ValueError) -> str:
-    """What the system says; a path that no system takes, with a null byte in it, say, is no `OSError`."""
+    """Return the system's message; an error without one, as for a null byte in the path, has its own text."""
     return (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
 
 
 def _words(path: Path, data: bytes, make: str) -> dict[str, str]:
-    """The words in the header, before the arrays are looked at."""
+    """Return the texts in the header; the arrays are not read."""
     length = struct.unpack("<Q", data[:_LENGTH])[0] if len(data) >= _LENGTH else 0
     header = data[_LENGTH : _LENGTH + length]
     if not header.startswith(b"{"):

@@ -1,7 +1,7 @@
-"""When a policy thinks: learning a closed round and planning the next one wait until their result is needed.
+"""Deferred work of a policy: learning a round and planning the next one wait until they are needed.
 
-A close and an opening hold up every worker, so neither waits for the policy to learn, to forecast or to plan. What is
-put off is kept with all it depends on, so that the result is the same whenever it is worked out.
+A close and an opening hold up every worker, so neither waits for the policy to learn, to forecast or to plan.
+Deferred work is kept with all its inputs, so that the result does not depend on when it is computed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Thinker:
 
     @property
     def state(self) -> PolicyState:
-        """The state after every closed round; learns the last one now if it was not learnt yet."""
+        """The state after every closed round; the last one is learned now if it was not learned before."""
         if self._lesson is not None:
             self._state, self._lesson = self.policy.learn(self._state, *self._lesson), None
         return self._state
@@ -56,9 +56,9 @@ class Thinker:
     def open(
         self, roster: Roster, overhead: Seconds, late_finish: bool
     ) -> tuple[Seconds | None, frozenset[WorkerId]]:
-        """A round opens: when each worker stops by itself, and whose gradient is welcome however old it is.
+        """Open a round: return the deadline of workers in seconds, and those whose old gradients are welcome.
 
-        Only a policy that `opens_with_plan` has to plan for that.
+        Only a policy that `opens_with_plan` has to plan the round for that.
         """
         self._unplanned = (roster, overhead, late_finish)
         if not self.policy.opens_with_plan:
@@ -67,29 +67,29 @@ class Thinker:
         return self.policy.worker_deadline(self.plan), frozenset(welcome.tolist())
 
     def decide(self, progress: Progress) -> Decision:
-        """Wait or close."""
+        """Return the policy's decision to wait or to close."""
         return self.policy.decide(self.plan, progress)
 
     def worth_starting(self, position: int, elapsed: Seconds) -> bool:
-        """Whether a worker that comes free in mid-round should still begin."""
+        """Return whether a worker that comes free in mid-round should still begin."""
         return self.policy.worth_starting(self.plan, position, elapsed)
 
     def finishers(self, record: RoundRecord) -> IntArray:
-        """Cut workers that finish in the background; asked before the round is learnt."""
+        """Return the cut workers that finish in the background; call it before `closed`."""
         return self.policy.finishers(self.state, record)
 
     def weights(self) -> Weights:
-        """How much each part of the open round's forecast counts."""
+        """Return the weight of each part of the open round's forecast."""
         return self.policy.weights(self.state)
 
     def closed(self, record: RoundRecord, reports: tuple[RunTimes, ...]) -> None:
-        """The round has closed: to be learnt, with the late reports that came during it."""
+        """Keep a closed round, with the late reports that came during it, to be learned later."""
         plan = self.plan
         assert self._lesson is None, "the round before was learnt when this one was planned"
         self._lesson = (plan, record, reports)
 
     def measured(self, measured: Measured) -> None:
-        """What the gradients of the round closed last showed; to be learnt with it."""
+        """Add measurements of its gradients to the last closed round, unless it has been learned already."""
         if self._lesson is not None:
             plan, record, reports = self._lesson
             self._lesson = (plan, replace(record, measured=measured), reports)

@@ -14,10 +14,10 @@ from tailcut.types import BoolArray, FloatArray, IntArray, Seconds, WorkerId
 class Timeline:
     """The noise of each round, and a path of states that all policies meet at the same seconds of the clock.
 
-    Slot k of the path lasts from `k·step` to `(k + 1)·step` seconds; the last slot never ends. A worker that computes
-    works off the seconds of the usual state at the speed 1 / `scale` of each slot it goes through. So work that begins
-    earlier is never done later, except by the tick of a coarse clock or where a worker leaves: a policy gains nothing
-    by dropping slow work and beginning anew. A worker whose slot is NaN is away; one that is at work when such a slot
+    Slot k of the path lasts from `k·step` to `(k + 1)·step` seconds; the last slot never ends. Work of so
+    many `noise` seconds is done at the speed 1 / `scale` of each slot. So work that begins earlier never ends
+    later, except by the tick of a coarse clock or where a worker leaves: a policy gains nothing by dropping
+    slow work and beginning anew. A worker whose slot is NaN is away; one that is at work when such a slot
     begins is lost at that moment with what it computed.
 
     Attributes:
@@ -44,24 +44,24 @@ class Timeline:
     tick: Seconds = 0.0
     switches: tuple[tuple[int, FloatArray], ...] = ()
     _until: IntArray = field(init=False, repr=False)
-    """`(slots, workers)` the first later slot in which the worker is in another state, `slots` where there is none."""
+    """`(slots, workers)` first later slot with another state of the worker; `slots` where there is none."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_until", _next_changes(self.scale))
 
     @property
     def rounds(self) -> int:
-        """How many rounds at most."""
+        """The largest number of rounds."""
         return int(self.noise.shape[0])
 
     @property
     def workers(self) -> int:
-        """How many workers ever take part."""
+        """The number of workers that ever take part."""
         return int(self.noise.shape[1])
 
     @property
     def whole(self) -> bool:
-        """Whether every worker is there in every slot."""
+        """Return whether every worker is present in every slot."""
         return not bool(np.isnan(self.scale).any())
 
     def present(self, row: int, now: FloatArray) -> BoolArray:
@@ -86,7 +86,7 @@ class Timeline:
         return seconds.reshape(starts.shape), observed.reshape(starts.shape)
 
     def ends_absent(self, worker: WorkerId) -> bool:
-        """Whether a worker leaves once its rows are used up: never, since the path goes on."""
+        """Return False: no worker leaves after the last row, since the path continues."""
         del worker
         return False
 
@@ -118,7 +118,7 @@ class Timeline:
         left = self._noise(row, slot, workers)
         spans = np.where(np.isnan(self.scale[slot, workers]), np.nan, 0.0)
         ends = ~np.isnan(spans)
-        # Who is still at work; this shrinks from one change of state to the next.
+        # Positions of the workers still at work; they become fewer from one change of state to the next.
         busy = np.flatnonzero(ends)
         while len(busy):
             k, who = slot[busy], workers[busy]

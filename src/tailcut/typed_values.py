@@ -152,7 +152,7 @@ def _booleans(values: list[Any], name: str, finite: bool) -> list[bool]:
 def _whole(values: list[Any], name: str, finite: bool) -> list[int]:
     del finite
     _check_types(values, {int}, name, int)
-    # Thousands of values are of one list: the smallest and the largest tell of all.
+    # Lists have thousands of values: checking the smallest and the largest is enough.
     for extreme in (min(values, default=0), max(values, default=0)):
         if not -_INT64 <= extreme < _INT64:
             raise _wrong(name, "a whole number of at most 64 bits", extreme)

@@ -23,33 +23,33 @@ IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 Weights: TypeAlias = tuple[tuple[str, float], ...]
-"""Names of the parts of a blend, and how much each counts."""
+"""Names of the parts of a blended forecast, and the weight of each."""
 
 NO_NODE = -1
 """Node of a worker whose machine is unknown."""
 
 
 class Fate(IntEnum):
-    """What became of one gradient."""
+    """The fate of one gradient."""
 
     PENDING = 0
-    """Still being computed: the round it was meant for has closed, the worker finishes all the same."""
+    """The gradient is still being computed: its round has closed, but the worker finishes it."""
     USED = 1
     LATE = 2
-    """It came after the close and was discarded; its run time is known."""
+    """The gradient arrived after the close and was discarded; its run time is known."""
     ABANDONED = 3
     """The worker was told to stop; its run time is censored."""
     LOST = 4
     """The worker left before it arrived."""
     REJECTED = 5
-    """It arrived but was not finite."""
+    """The gradient arrived but was not finite."""
     UNSTARTED = 6
-    """Never begun: the worker was still busy with an older round when this one closed."""
+    """The gradient was never begun: the worker was still busy with an older round when this one closed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Roster:
-    """Who takes part in a round, as known when it opens.
+    """The workers that take part in a round, as known when it opens.
 
     Attributes:
         workers: `(n,)` ids, increasing.
@@ -66,14 +66,14 @@ class Roster:
 
     @staticmethod
     def of(n: int, nodes: IntArray | None = None) -> Roster:
-        """Workers `0..n-1`, all free."""
+        """Return the workers `0..n-1`, all free."""
         where = np.full(n, NO_NODE, dtype=np.int64) if nodes is None else nodes
         return Roster(np.arange(n, dtype=np.int64), where, np.full(n, np.nan))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunTimes:
-    """Run times learnt at once: of one closed round, or late reports of older ones.
+    """Run times that are learned together: those of one closed round, or late reports of older ones.
 
     Attributes:
         workers: `(n,)` ids, each at most once.
@@ -119,9 +119,9 @@ class SharedLaws:
         prior: `(groups, shifts)` probability of each shift −reach..reach; rows sum to 1.
         origin: lower end of cell 0 in seconds.
         per_octave: cells to a factor of two.
-        atoms: `(k,)` increasing seconds, the only ones at which anybody was seen to arrive; none where run times are
-            continuous. Mass between two atoms is that of the nearer one.
-        settled: what `prior` would be had all groups been at home in the last round; None where they were.
+        atoms: `(k,)` increasing seconds, the only ones at which workers were seen to arrive; none where run
+            times are continuous. Mass between two atoms belongs to the nearer one.
+        settled: value of `prior` if all groups had been at home in the last round; None where they were.
     """
 
     law: FloatArray
@@ -149,7 +149,7 @@ class Forecast:
         groups: `(n,)` the group of each worker, `0..groups-1`.
         order_means: `(n,)` E[x_(c)] for c = 1..n in seconds where the forecaster has its own formula for it.
         fresh: `(scenarios, n, times)` survival of new work alone, where `survival` also holds what busy workers
-            have left of old work; None where nobody is busy.
+            have left of old work; None where no worker is busy.
         shared: the joint law where groups share a factor of any size; `survival` then holds each worker's own law,
             averaged over the factors, as one scenario.
     """
@@ -175,13 +175,13 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Progress:
-    """What a rule sees of an open round.
+    """The progress of an open round, as a rule sees it.
 
     Attributes:
         elapsed: seconds since the round opened.
         arrivals: `(n,)` seconds from the opening to each worker's arrival, infinite where it is not in.
         gone: `(n,)` workers that left or sit this round out: they will not arrive.
-        count: how many are in.
+        count: number of gradients that are in.
     """
 
     elapsed: Seconds
@@ -194,7 +194,7 @@ class Progress:
 class Wait:
     """Keep the round open; ask again at `count` arrivals or at `until` elapsed seconds, whichever is first.
 
-    With neither, the round waits for everybody who is still there.
+    With neither, the round waits for all workers that may still arrive.
     """
 
     count: int | None = None
@@ -211,16 +211,16 @@ Decision: TypeAlias = Wait | Close
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the gradients of one update showed: it speaks of a closed round, so decisions stay independent of their own.
+    """Measurements of one update's gradients, of a closed round: no decision depends on its own gradients.
 
     Attributes:
         loss: mean loss of the accepted samples, at the parameters they were computed for.
-        samples: in the update, all accepted gradients together.
+        samples: samples in the update, all accepted gradients together.
         batch: samples in one worker's mini-batch.
         big: squared norm of the mean gradient over all samples.
-        small: mean squared norm of the mean gradients over `small_samples` samples each; as `big` if that cannot be
-            told apart, with one gradient alone.
-        small_samples: of which the small gradients are means; may be any number below `samples`.
+        small: mean squared norm of the mean gradients over `small_samples` samples each; the same as `big`
+            with one gradient alone.
+        small_samples: samples of each small gradient; may be any number below `samples`.
         rate: learning rate the update was applied with.
     """
 
@@ -238,19 +238,20 @@ class RoundRecord:
     """One closed round. Arrays are aligned with `roster.workers`.
 
     Attributes:
-        version: of the parameters the round computed gradients for.
+        version: version of the parameters that gradients were computed for.
         opened: the clock's seconds at which it opened.
         elapsed: seconds from opening to close.
         overhead: seconds from the close to the next opening (reduce, apply, broadcast).
-        roster: who took part.
+        roster: the workers that took part.
         arrivals: `(n,)` seconds from the opening to each worker's first arrival, infinite where it was not in.
         accepted: `(n,)` how many of each worker's gradients were used (0 or 1 where workers count once).
         shares: `(n,)` part of its mini-batch each accepted gradient covers, 1 except under micro-batches.
         fates: `(n,)` a `Fate` each, for the gradient of this version.
-        run_times: what the round taught, censored where it was cut; who still finishes reports later.
+        run_times: run times of the round, censored where it was cut; workers that still finish report later.
         staleness: `(accepted gradients,)` rounds between a used gradient's version and this one.
-        weights: how much each part of the forecast counted, where it was a blend of several.
-        measured: what its gradients showed, where the engine computes any and by the time the round is learnt.
+        weights: weight of each part of the forecast, where it was a blend of several.
+        measured: measurements of its gradients; None where the engine has made none before the round is
+            learned.
     """
 
     version: int
@@ -269,7 +270,7 @@ class RoundRecord:
 
     @property
     def count(self) -> int:
-        """How many gradients were used."""
+        """The number of gradients used."""
         return int(self.accepted.sum())
 
     @property

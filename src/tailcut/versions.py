@@ -1,4 +1,4 @@
-"""Which parameters are awaited or out, and how long they take from a close to the next opening."""
+"""The version of the parameters that is awaited or out, and the overhead from a close to the next opening."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Versions:
     _closed: Seconds | None = field(default=None, init=False)
 
     def applied(self, version: int) -> bool:
-        """Parameters are said to be out while no round is open; whether those are the awaited ones."""
-        # Only what follows the closed version can be out; a run may begin with any.
+        """Record that parameters are out, while no round is open; return whether they were awaited."""
+        # Only the version after the closed one can be out; a run may begin with any version.
         awaited = version > self._newest if self._closed is None else version == self._newest + 1
         if self.ready is not None or not awaited:
             return False
@@ -32,11 +32,11 @@ class Versions:
         return True
 
     def measured(self, overhead: Seconds, now: Seconds) -> Seconds:
-        """The mean overhead after parameters came out at `now`; `overhead` is what it was before."""
+        """Return the mean overhead in seconds with parameters out at `now`; `overhead` is the mean before."""
         if self._closed is None:
             return overhead
         return overhead + (now - self._closed - overhead) / MEASURED_OVER
 
     def closed(self, now: Seconds) -> None:
-        """A round has closed: the next version is awaited."""
+        """Record that a round has closed, so that the next version is awaited."""
         self._closed = now

@@ -1,4 +1,4 @@
-"""What workers computed, and which of it goes into an update."""
+"""Mini-batches that workers compute, and updates made from their gradients."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Work:
     """One mini-batch at one worker.
 
     Attributes:
-        worker: who computes it.
-        version: of the parameters it is computed at.
-        number: which of the worker's mini-batches.
+        worker: id of the worker that computes it.
+        version: version of the parameters that it is computed at.
+        number: number of the mini-batch among those of the worker.
     """
 
     worker: WorkerId
@@ -24,17 +24,17 @@ class Work:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Update:
-    """A closed round, as whoever applies its gradients sees it.
+    """A closed round, with what is needed to apply its gradients.
 
     Attributes:
-        record: of the round.
+        record: record of the round.
         opened: the clock's seconds at which this version's round was first open.
         closed: the clock's seconds at the close.
-        accepted: what goes into the update, in the order of arrival.
-        shares: part of its mini-batch that each of them covers.
-        started: begun since the last update, whatever became of it.
-        dropped: ended since the last update without arriving: abandoned or lost.
-        late: arrived since the last update in vain.
+        accepted: work that goes into the update, in the order of arrival.
+        shares: part of its mini-batch that each accepted gradient covers.
+        started: work begun since the last update, whatever its fate.
+        dropped: work that ended since the last update without arriving: abandoned or lost.
+        late: work that arrived since the last update but was not used.
     """
 
     record: RoundRecord

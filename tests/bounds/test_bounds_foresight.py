@@ -26,7 +26,7 @@ WORD_FOR_WORD = ("elapsed", "counts", "accepted", "idle", "present")
 
 
 def sorted_arrivals(table: Table) -> list[list[float]]:
-    """Of each round, the seconds of those who come, in order."""
+    """Return the arrival times of each round in seconds, sorted."""
     return [sorted(row[seen].tolist()) for row, seen in zip(table.seconds, table.observed, strict=True)]
 
 

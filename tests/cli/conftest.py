@@ -24,7 +24,7 @@ HEARING = [
 
 
 def has_members(group: int) -> bool:
-    """Whether any process of a process group is there."""
+    """Return whether a process group still has a process."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -34,7 +34,7 @@ def has_members(group: int) -> bool:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The result of a command: exit code, standard output and standard error."""
 
     code: int
     out: str

@@ -106,7 +106,7 @@ def test_one_whose_workers_have_all_vanished_says_so_and_another_goes_on_in_its_
                 line.send(encode(arrived(0, term - 1, term=term, epoch=term)))
                 line.send(encode(applied(0, term, term=term, epoch=term)))
                 line.send(encode(bye(0, term, term=term, epoch=term))) if term == 2 else None
-                # Whoever is gone has heard the last answer.
+                # A worker that has left has read its last answer.
                 while not isinstance(FROM_CONTROLLER.read(line.recv()), Close):
                     pass
                 line.close()

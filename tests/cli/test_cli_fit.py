@@ -465,7 +465,7 @@ def test_a_bad_model_file_is_refused_in_a_sentence(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 def test_a_real_interrupt_ends_the_process_with_130_and_keeps_the_training(tmp_path: Path) -> None:
-    """In a terminal, where the bar shows epochs and the held-out loss."""
+    """The command runs in a terminal, where the bar shows epochs and the held-out loss."""
     endless = ("--epochs", "100000", "--patience", "100000", "--seconds", "1000")
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

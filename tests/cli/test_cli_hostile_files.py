@@ -1,4 +1,4 @@
-"""Whatever lies where a command expects its files: one sentence, in bounded time and memory, and no traceback."""
+"""Commands answer any input file with one sentence, in bounded time and memory, without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other programs read: one list of flat objects with the promised keys and finite numbers."""
+"""JSON output for other programs is one list of flat objects with the promised keys and finite numbers."""
 
 from __future__ import annotations
 

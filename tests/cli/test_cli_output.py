@@ -1,4 +1,4 @@
-"""What people see: tables, lists and the page."""
+"""Output for people: tables, lists and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the program starts: its version, its completions, Ctrl-C before it has begun, output that is closed."""
+"""The start of the program: its version, its completions, Ctrl-C before it has begun, a closed output."""
 
 from __future__ import annotations
 

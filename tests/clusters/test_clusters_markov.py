@@ -13,7 +13,7 @@ from tailcut.clusters.spikes import spiked_curve
 
 
 def near(found: float, p: float, n: float, sds: float = 5.0) -> bool:
-    """Whether a share among n trials fits the probability p; wrong once in a million."""
+    """Return whether a share among n trials fits the probability p; wrong about once in a million."""
     return abs(found - p) <= sds * math.sqrt(p * (1 - p) / n)
 
 

@@ -48,7 +48,7 @@ def sampled(source: str, rounds: int) -> Table:
 
 
 def rounds_of(spec: str) -> tuple[int, int]:
-    """How many rounds are played, and after how many of them the state goes into a file."""
+    """Return the number of rounds that are played, and the round after which the state is saved to a file."""
     return (LONGER, LATER) if spec.startswith(PATIENT) else (ROUNDS, AFTER)
 
 

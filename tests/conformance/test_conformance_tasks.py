@@ -73,7 +73,7 @@ def test_every_named_task_is_tested() -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Task]:
-    """By name, each made once."""
+    """A function that returns the task of a name, made once per module."""
     return lru_cache(lambda name: MADE[name](tmp_path_factory.mktemp("data")))
 
 

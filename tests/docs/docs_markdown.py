@@ -54,7 +54,7 @@ def quoted(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """What a link to a heading of the page may be called."""
+    """Return the anchors of the page's headings, as links use them."""
     found = set()
     for heading in re.findall(r"^#+ (.+)$", _BLOCK.sub("", page.read_text(encoding="utf-8")), re.M):
         plain = re.sub(r"[^\w\- ]", "", heading.lower())

@@ -1,4 +1,4 @@
-"""What pages call by name exists, and what exists is on the page that should tell of it."""
+"""Names on pages exist in the code, and names in the code are on the page that should document them."""
 
 from __future__ import annotations
 

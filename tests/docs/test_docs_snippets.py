@@ -172,7 +172,7 @@ class Page:
 
 
 def install(text: str, folder: Path) -> None:
-    """What installing a package with this `pyproject.toml` would tell Python about its entry points."""
+    """Write the package metadata that an installation with this `pyproject.toml` would write."""
     info = folder / "snippets-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: snippets\nVersion: 1.0\n")
@@ -182,7 +182,7 @@ def install(text: str, folder: Path) -> None:
 
 
 def is_used(block: Block, page: Path) -> bool:
-    """Whether a file of a page is data, or something on the page uses it, or it is known why nothing does."""
+    """Return whether a file of a page is data, is used on the page, or is known not to be used."""
     assert block.file is not None
     if block.language in DATA or block.file in NOT_RUN_FILES:
         return True
@@ -196,7 +196,7 @@ def is_used(block: Block, page: Path) -> bool:
 def test_all_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    # Of what commands start.
+    # This covers the processes that commands start.
     monkeypatch.setenv("PYTHONWARNINGS", "error")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
     # Work that would be spread over all cores stays in this process, which has loaded torch.
@@ -253,7 +253,7 @@ def test_all_that_is_not_run_is_on_a_page() -> None:
 
 
 def test_the_figures_of_the_readme_are_those_of_its_command() -> None:
-    """Within 2 %: another version of numpy may tip a decision."""
+    """The tolerance is 2 %, because another version of numpy may change a decision."""
     text = next(b.text for b in blocks(ROOT / "README.md") if b.language == "text" and "of clair-" in b.text)
     code, printed = in_this_process(["compare", "demo8", "--rounds", "200", "--seeds", "1"])
     assert code == 0, printed

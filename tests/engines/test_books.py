@@ -1,4 +1,4 @@
-"""Who computes what, from start to fate: what has its fate is not kept."""
+"""Records of the work of each worker, from start to fate; work that has its fate is not kept."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_by_the_clock_rushing_gains_nothing() -> None:
     path = timeline(TAKE, np.where(slots % 2 == 1, SLOW, 1.0) * np.ones((40, 2)), STRETCH)
 
     def seconds(work: float) -> float:
-        """When so much work is done: 220 of it in every two stretches."""
+        """Return when `work` seconds of work are done: every two stretches complete 220 of them."""
         whole, rest = divmod(work, STRETCH + STRETCH / SLOW)
         return whole * 2 * STRETCH + (rest if rest <= STRETCH else STRETCH + (rest - STRETCH) * SLOW)
 

@@ -20,7 +20,7 @@ Law = Callable[[np.random.Generator, tuple[int, int]], FloatArray]
 
 ROWS, P, K = 2500, 16, 8
 SETTLED = 50
-"""Rounds after which the start, at which everybody is fresh, is forgotten."""
+"""Rounds after which the start, where all workers begin at once, no longer matters."""
 RATE = 2.0
 
 
@@ -66,7 +66,7 @@ def test_exponential_run_times_give_the_closed_forms(acceptance: Acceptance, sec
     [
         # E = 0.5 + 0.5 · (H_16 − H_8)
         (SYNCHRONOUS, 0.831),
-        # Hardly anybody does two mini-batches within a round: no less than 1 s, where the mean is 0.83 s.
+        # Few workers finish two mini-batches within a round: they take at least 1 s, and a round 0.83 s.
         (BATCH_SYNCHRONOUS, 0.831),
         # A shifted exponential is new-longer-than-used, so what is under way comes sooner than what begins.
         (STALE_SYNCHRONOUS, 0.644),

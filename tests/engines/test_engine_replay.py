@@ -185,7 +185,7 @@ def test_rounds_stops_early_and_watch_sees_every_event() -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class Heard(Forecaster[tuple[RunTimes, ...]]):
-    """Its belief is all that it was told; each opening prints it into `told`."""
+    """A forecaster whose belief is all reports so far; each forecast appends that belief to `told`."""
 
     told: list[list[tuple[list[float], list[bool], bool]]]
 
@@ -382,7 +382,7 @@ def test_every_policy_runs_where_workers_fail_and_return(name: str, late_finish:
 @final
 @dataclass(frozen=True, slots=True)
 class FirstComeAndNobodyLate(Rule[None, None]):
-    """Takes one gradient; who comes free in mid-round sits out."""
+    """A rule that takes one gradient; a worker that becomes free in mid-round waits for the next one."""
 
     def start(self) -> None:
         pass
@@ -407,7 +407,7 @@ def test_seconds_of_a_round_that_had_to_be_tried_again_are_counted() -> None:
     assert run.accepted.tolist() == [[True, False, False], [False, True, False]]
 
 
-# Where rounds mean nothing to a worker.
+# Acceptance modes in which a worker takes its next row for each piece of work.
 
 
 @pytest.mark.parametrize("acceptance", [BATCH_SYNCHRONOUS, STALE_SYNCHRONOUS, ASYNCHRONOUS])

@@ -20,12 +20,12 @@ from tailcut.table import Table
 from tailcut.types import FloatArray
 
 Closed = tuple[float, list[tuple[float, int]]]
-"""When a round closed, and when whose gradients that it used had arrived."""
+"""The seconds at which a round closed, and the arrival time and worker of each gradient that it used."""
 
 
 @dataclass(frozen=True)
 class Mode:
-    """What becomes of late work: told to stop, finished for nothing, or used later; and who goes on at once."""
+    """The treatment of late work: stopped, discarded, or used later; and which workers go on at once."""
 
     stops: bool = False
     stale: bool = False
@@ -76,7 +76,7 @@ class Cluster:
                 self.env.process(self.wait_for_ties())
 
     def wait_for_ties(self) -> Generator[Any, Any, None]:
-        """Whoever else arrives now does so before a timeout that begins now is over."""
+        """Wait for other arrivals of this instant: they come before the end of a timeout that begins now."""
         yield self.env.timeout(0.0)
         self.receive()
 
@@ -87,9 +87,9 @@ class Cluster:
         self.inbox[i].put((self.version, self.times[row, i]))
 
     def publish(self, after: float) -> Generator[Any, Any, None]:
-        """Open a round: what came in the meantime counts if it may, and everybody who is free gets to work."""
+        """Open a round: earlier arrivals count where the mode allows it, and every free worker begins."""
         yield self.env.timeout(after)
-        # Whoever arrives at this very instant does so before the opening.
+        # Arrivals at this very instant come before the opening.
         yield self.env.timeout(0.0)
         self.version += 1
         self.open, self.used = True, []

@@ -23,7 +23,7 @@ from tailcut.table import Table
 STEP = 0.5
 """All run times, overheads and deadlines of these tests are multiples of it."""
 Closes = Callable[[float, int, int], bool]
-"""Whether a round closes: seconds since its opening, arrivals, arrivals that can still come."""
+"""A test whether a round closes: seconds since its opening, arrivals, arrivals that can still come."""
 
 
 def brute_force(

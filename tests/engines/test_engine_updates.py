@@ -1,4 +1,4 @@
-"""The stream of updates: what is begun, used, dropped and late, and who may answer it."""
+"""The stream of updates: work that is begun, used, dropped or late, and answers to the stream."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_piece_of_work_has_one_fate(kind: str, cluster: str, c: int, finis
     ended = Counter(work for update in seen for work in (*update.accepted, *update.dropped, *update.late))
     assert all(count == 1 for count in started.values())
     assert not ended - started
-    # What is left is still being computed, or has just arrived: at most one piece for each worker.
+    # The rest is still being computed, or has just arrived: at most one piece of each kind for a worker.
     left = Counter(work.worker for work in started - ended)
     assert all(count <= 2 for count in left.values())
     for update in seen:

@@ -1,4 +1,4 @@
-"""Which seconds are put into a training, and how they pass."""
+"""Delays that are added to a training: the seconds of each, and how they pass."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ nbformat.write(notebook, sys.argv[2])
 
 
 def printed(path: Path) -> list[dict[str, str]]:
-    """What each cell of code printed, by stream. Any other output, such as a traceback, is an error."""
+    """Return the output of each code cell by stream; any other output, such as a traceback, is an error."""
     cells: list[dict[str, Any]] = json.loads(path.read_text())["cells"]
     found = []
     for cell in (each for each in cells if each["cell_type"] == "code"):
@@ -40,7 +40,7 @@ def printed(path: Path) -> list[dict[str, str]]:
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     folder = tmp_path_factory.mktemp("notebook")
-    # The kernel keeps its files where nobody else's are.
+    # The kernel keeps its files in a folder of its own.
     homes = {name: str(folder / name.lower()) for name in ("HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
     done = subprocess.run(
         [sys.executable, "-c", EXECUTE, str(NOTEBOOK), str(folder / "executed.ipynb"), str(round(limit(90)))],

@@ -27,7 +27,7 @@ from tailcut.types import FloatArray
 
 
 def chances(log_odds: FloatArray) -> list[float]:
-    """Of every bin, one after the other."""
+    """Return the probability of every bin in turn."""
     left, out = 1.0, []
     for odds in log_odds:
         hazard = 1.0 / (1.0 + math.exp(-odds))
@@ -37,7 +37,7 @@ def chances(log_odds: FloatArray) -> list[float]:
 
 
 def made(n: int = 2000, seed: int = 0) -> Samples:
-    """Whoever was slow is slow again: the first feature tells in which half of the bins a run time falls."""
+    """Make samples whose first feature tells in which half of the bins the run time falls."""
     rng = np.random.default_rng(seed)
     read = rng.standard_normal((n, FEATURES))
     u = 0.5 * rng.random(n) + 0.5 * (read[:, 0] > 0)

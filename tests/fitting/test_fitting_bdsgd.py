@@ -40,7 +40,7 @@ def scores(model: BdsgdModel, rows: np.ndarray) -> tuple[float, float]:
             log_p = module.log_prob_next(scaled[t - window : t], scaled[t], 64, generator)
             ours.append(float(log_p) / len(scaled[t]))
             theirs.append(float(plain.log_prob(scaled[t]).mean()))
-    # At the moment a group turns slow nobody can know; the median is about all other rounds.
+    # The round in which a group turns slow cannot be foreseen; the median is about all other rounds.
     return float(np.median(ours)), float(np.median(theirs))
 
 

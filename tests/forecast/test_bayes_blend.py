@@ -1,4 +1,4 @@
-"""Weights of the variants: the quadratic programme, and the score it minimises."""
+"""Weights of the variants: the quadratic program, and the score that it minimizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def semidefinite(rng: np.random.Generator, size: int, rank: int) -> FloatArray:
 
 
 def by_search(matrix: FloatArray) -> FloatArray:
-    """The same programme by a general solver."""
+    """Solve the same program with a general solver."""
     size = len(matrix)
     found = minimize(
         lambda b: b @ matrix @ b,

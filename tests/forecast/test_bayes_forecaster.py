@@ -215,7 +215,7 @@ def test_the_same_input_gives_the_same_output(deep: Deep | None) -> None:
 
 
 def test_a_network_of_zeros_changes_nothing() -> None:
-    """But for rounding: corrected laws are differences of sums."""
+    """The difference is rounding error only: corrected laws are differences of sums."""
     plain, zeros = Bayes(), Bayes(deep=network(0.0))
     with_it, without = (
         certain(f.forecast(learnt(f, LOG_NORMAL[:25]), roster(*range(20)))) for f in (zeros, plain)
@@ -247,7 +247,7 @@ def test_when_the_scale_of_time_changes_the_past_moves_with_it() -> None:
 
 
 def test_weights_stay_weights_and_favour_who_foresees() -> None:
-    """Workers that hold a value for long: everybody's shape at their median foresees nothing of that."""
+    """Workers hold a value for long, which the shape of all workers at their median does not foresee."""
     rng = np.random.default_rng(10)
     forecaster, belief = Bayes(scenarios=False), Bayes().start()
     level = np.exp(0.5 * rng.standard_normal(20))
@@ -300,7 +300,7 @@ def test_it_is_the_forecaster_of_the_policy_of_that_name() -> None:
 
 
 def test_what_a_network_reads_does_not_depend_on_what_it_answered() -> None:
-    """It was trained on the context of forecasts without it."""
+    """The network was trained on the context of forecasts without it."""
     without, with_it = (
         learnt(Bayes(scenarios=False, deep=deep), LOG_NORMAL[:25]) for deep in (None, network())
     )
@@ -308,7 +308,7 @@ def test_what_a_network_reads_does_not_depend_on_what_it_answered() -> None:
 
 
 def test_a_network_that_proves_wrong_is_no_longer_trusted() -> None:
-    """It moves everybody's run times to the tail; after some rounds the forecast is the one without it."""
+    """The network moves all run times to the tail; after some rounds the forecast is the one without it."""
     late = Deep(
         tuple(np.zeros(shape) for shape in ((FEATURES, 4), (4, 4), (4, HAZARDS))),
         (np.zeros(4), np.zeros(4), np.full(HAZARDS, -3.0)),

@@ -17,12 +17,12 @@ from tailcut.types import FloatArray, IntArray
 STAY, DIFFUSE, OWN, ANYBODY = range(4)
 RATES = Rates(np.array([0.4, 0.25, 0.2, 0.15]), np.array([0.3, 0.2, 0.35, 0.15]))
 STEPS = {-2: 1 / 16, -1: 4 / 16, 0: 6 / 16, 1: 4 / 16, 2: 1 / 16}
-"""Where a level is after two blurs, far from the ends."""
+"""Probability of each step of a level after two blurs, far from the ends."""
 
 
 @cache
 def bell(middle: int, width: int) -> tuple[float, ...]:
-    """Chance of every cell near a cell."""
+    """Return the probability of every cell around a middle cell."""
     spread = WIDTHS[width] / math.log(2.0) * PER_OCTAVE
     raw = [math.exp(-0.5 * ((cell - middle) / spread) ** 2) for cell in range(COUNT)]
     return tuple(value / sum(raw) for value in raw)
@@ -30,14 +30,14 @@ def bell(middle: int, width: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of one worker: its cell, or the part of a cell it exceeds."""
+    """The observation of one worker: its cell, or for a cut worker the part of a cell that it exceeds."""
 
     cell: int
     part: float
     observed: bool
 
     def agrees(self, cell: int) -> float:
-        """How likely a run time in `cell` looks like this."""
+        """Return the probability that a run time in `cell` gives this observation."""
         if self.observed:
             return float(cell == self.cell)
         return float(cell > self.cell) + (1.0 - self.part) * float(cell == self.cell)
@@ -48,7 +48,7 @@ def some(law: FloatArray) -> list[tuple[int, float]]:
 
 
 class Naive:
-    """All ways in which a worker can have come to what was seen, one by one."""
+    """A brute-force posterior: it adds up all cases that explain the observation, one by one."""
 
     def __init__(self, rates: Rates, level: FloatArray, own: FloatArray, everybody: FloatArray, seen: Seen):
         self.after: dict[int, float] = {}
@@ -66,7 +66,7 @@ class Naive:
         self.total = sum(self.after.values())
 
     def _arrived(self, move: int, level: int, chance: float, excursion: float) -> None:
-        """At a level without a jump; then a run time of some kind."""
+        """Add the case of a level without a jump, then a run time of each kind."""
         for kind in range(len(WIDTHS)):
             near = bell(level, kind)
             likely = sum(near[cell] * self._seen.agrees(cell) for cell in range(COUNT))
@@ -74,7 +74,7 @@ class Naive:
         self._add(move, len(WIDTHS), level, chance * self._rates.kinds[-1] * excursion)
 
     def _landed(self, move: int, cell: int, chance: float) -> None:
-        """A jump to a run time; the level is near it, in any of the widths."""
+        """Add the case of a jump to a run time; the level is near it, in any of the widths."""
         if chance == 0.0:
             return
         near_at_all = sum(self._rates.kinds[:-1])
@@ -105,7 +105,7 @@ def law_on(rng: np.random.Generator, *cells: int) -> FloatArray:
 ROWS = [
     Seen(120, 0.4, True),  # near the level
     Seen(180, 0.9, True),  # where only the own past is
-    Seen(230, 0.1, True),  # where only everybody's law is
+    Seen(230, 0.1, True),  # where only the law of all workers is
     Seen(122, 0.25, False),  # cut at about the level
     Seen(60, 0.5, False),  # cut so early that nothing is said
     Seen(200, 0.75, False),  # cut beyond its own past
@@ -231,7 +231,7 @@ def followed(start: Rates, limit: int, rounds: int, n: int = 200) -> tuple[Float
 
 @pytest.mark.parametrize("limit", [COUNT, 165])
 def test_true_rates_stay_where_they_are(limit: int) -> None:
-    """With everything seen, and with a part of the workers cut in every round."""
+    """The rates stay true with all workers observed, and with a part of them cut in every round."""
     moves, kinds = followed(TRUE, limit, rounds=200)
     np.testing.assert_allclose(moves, TRUE.moves, atol=0.015)
     np.testing.assert_allclose(kinds, TRUE.kinds, atol=0.015)

@@ -49,7 +49,7 @@ def test_without_forgetting_it_is_kaplan_meier() -> None:
 
 @pytest.mark.parametrize("limit", [np.inf, 164.5])
 def test_the_law_stays_true_for_many_times_its_memory(limit: float) -> None:
-    """Whatever is forgotten, events and exposure are forgotten alike."""
+    """The tally forgets events and exposure alike, so that the law stays true."""
     rng = np.random.default_rng(0)
     tally = Tally.empty(COUNT)
     for _ in range(int(30 * MEMORY)):

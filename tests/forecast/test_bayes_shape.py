@@ -14,7 +14,7 @@ N = 12
 
 
 def learnt(middles: FloatArray, rounds: int = 40, sigma: float = 0.2) -> TrendBelief:
-    """What `trend` believes of log-normal workers at those levels; nobody shares anything."""
+    """Return the belief of `trend` about log-normal workers at those levels, without shared factors."""
     rng = np.random.default_rng(6)
     forecaster = Trend()
     belief = forecaster.start()

@@ -46,7 +46,7 @@ class Exact:
     """The exact posterior, q(z_t | z_{t-1}, x_t … x_T) ∝ p(z_t | z_{t-1}) exp(h_t z_t − J_t z_t² / 2), then misled.
 
     Attributes:
-        shift: by how many of its own standard deviations every mean is off.
+        shift: error of every mean, in its own standard deviations.
     """
 
     shift: float = 0.0
@@ -85,7 +85,7 @@ class Linear(StateSpace):
 
 
 def covariance(steps: int) -> np.ndarray:
-    """Of x_1 … x_T, one after the other, for the model above."""
+    """Return the covariance of x_1 … x_T, one after the other, for the model above."""
     variance = [FIRST_SD**2]
     for _ in range(steps - 1):
         variance.append(STAYS**2 * variance[-1] + MOVES**2)

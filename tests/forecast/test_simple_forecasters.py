@@ -76,7 +76,7 @@ def test_normal_uses_recent_moments_and_elfvings_formula() -> None:
 
 
 def test_no_arrival_is_expected_sooner_than_the_fastest_run_time_of_the_window() -> None:
-    """With two modes the normal law reaches far below 0, where the formula promises arrivals before the start."""
+    """A normal law of two modes reaches far below 0, where the formula promises arrivals before the start."""
     fast_and_slow = np.concatenate([np.linspace(1.0, 1.2, 20), np.linspace(9.0, 9.5, 20)])
     normal = Normal(window=2)
     belief = normal.learn(normal.start(), times(np.full(40, 0.1)))  # Forgotten: two rounds follow.

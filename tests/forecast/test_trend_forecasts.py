@@ -94,7 +94,7 @@ def test_a_worker_that_is_always_cut_is_believed_to_be_beyond_the_cut() -> None:
     forecast = Trend().forecast(taught(rows, limit=1.3), Roster.of(8))
     assert forecast is not None
     at_cut = survival(forecast)[:, np.searchsorted(forecast.times, 1.3)]
-    # Where exactly is not identified; that it is more likely out than in decides about waiting and exploring.
+    # The exact level is not identified; waiting and exploring depend on its being more likely out than in.
     assert at_cut[3] > 0.7
     assert (np.delete(at_cut, 3) < 0.1).all()
 

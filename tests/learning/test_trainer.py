@@ -99,7 +99,7 @@ def test_stale_gradients_are_those_at_the_parameters_their_workers_had(make, one
 
 
 def test_the_noise_can_be_that_of_some_parameters() -> None:
-    """Of which the mean gradient and its halves are looked at; what is learnt stays the same."""
+    """The mean gradient and its halves cover those parameters only; the training stays the same."""
     [first, *_] = closed(table_of("demo8", 3), wait_all())
     whole, some = (trainer_of(Recipe(0.1, Fixed()), 8, Plain(noise_of=prefix)) for prefix in ("", "2."))
     before = some.net.vector.clone()

@@ -1,4 +1,4 @@
-"""What holds for every policy: cutoffs are cutoffs, names mean nothing, and neither does the unit of time."""
+"""Properties of every policy: it follows its cutoff, and neither worker names nor the unit of time matter."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SOURCES: dict[str, dict[str, Any]] = {
 }
 
 LATE_FINISH = {source: place % 2 == 1 for place, source in enumerate(SOURCES)}
-"""Whether late workers finish, by source: every policy plays every source once, half of them in each mode."""
+"""Map of each source to whether late workers finish; each policy plays half of the sources in each mode."""
 
 
 @cache
@@ -78,7 +78,7 @@ def scaled(table: Table, factor: float) -> Table:
 
 
 def spread_out(table: Table) -> Table:
-    """Worker i becomes worker 3 i + 1; the columns between belong to nobody."""
+    """Rename worker i to 3 i + 1; the columns between have no worker."""
     n = 3 * table.workers + 1
     seconds = np.full((table.rounds, n), np.nan)
     nodes = np.full(n, -1)
@@ -128,7 +128,7 @@ def test_gaps_between_ids_mean_nothing(name: str, source: str) -> None:
     assert np.array_equal(other.elapsed, one.elapsed)
 
 
-# Where several workers have the same claim, exploring goes by their ids.
+# Exploring breaks ties between workers by their ids.
 BY_NAME = {name: {"explore": False} for name in ("trend", "stopping", "bayes")}
 
 

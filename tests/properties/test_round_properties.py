@@ -1,4 +1,4 @@
-"""Whatever is sent to the state machine, and in whatever order, a round stays a round."""
+"""A round stays a round, whatever events the state machine gets, in whatever order."""
 
 from __future__ import annotations
 

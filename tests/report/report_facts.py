@@ -85,7 +85,7 @@ class MakePolicy(Protocol):
 
 
 def odd_sources() -> dict[str, SourceFacts]:
-    """What real files and clusters may bring along, by name."""
+    """Return unusual facts, by name, that real files and clusters may lead to."""
     nan, inf = np.nan, np.inf
     usual = np.random.default_rng(1).lognormal(0.0, 0.5, (30, 4))
     absent, broken = usual.copy(), usual.copy()

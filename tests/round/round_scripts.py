@@ -130,7 +130,7 @@ def who(close: CloseRound) -> list[int]:
 
 
 def heard(machine: Rounds) -> list[tuple[bool, dict[int, tuple[float, bool]]]]:
-    """What the policy has learnt, oldest first: whether late, and (seconds, observed) of each worker."""
+    """Return the reports that the policy has learnt, oldest first: late or not, (seconds, observed)."""
     belief: tuple[RunTimes, ...] = machine.state.belief
     return [
         (

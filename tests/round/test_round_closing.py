@@ -1,4 +1,4 @@
-"""When a round closes, and what its record says."""
+"""The close of a round, and its record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a round opens, and with whom."""
+"""The opening of a round, and its workers."""
 
 from __future__ import annotations
 

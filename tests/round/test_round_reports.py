@@ -1,4 +1,4 @@
-"""What else a round is told and tells."""
+"""Further inputs and outputs of a round: deadlines, partial mini-batches, late reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a policy learns, forecasts and plans: never while everybody waits for a close or an opening."""
+"""A policy learns, forecasts and plans only while no worker waits for a close or an opening."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tailcut.types import Close, Decision, Progress, Roster, Wait
 
 
 def decide(least: int | float, n: int, count: int, gone: int = 0, inner: int = 1) -> Decision:
-    """What a floor makes of a rule that closes at `inner`; the last `gone` workers have left."""
+    """Return the decision of a floor around `backup:c=inner`; the last `gone` workers have left."""
     rule = Floor(Backup(c=inner), least)
     arrivals = np.where(np.arange(n) < count, 1.0, math.inf)
     left = np.arange(n) >= n - gone

@@ -50,7 +50,7 @@ def run(seconds: FloatArray, rule: Regression | None = None, late_finish: bool =
 def test_the_best_cutoff_of_a_round_is_found_afterwards() -> None:
     rng, rule = np.random.default_rng(1), Regression()
     seconds = rng.lognormal(0.0, 0.7, (12, 6))
-    # Nobody learns the last round: no other is decided after it.
+    # The rule does not learn the last round, because no decision follows it.
     kept = Kept(Policy(NoForecast(), rule))
     replay(Table.dense(np.vstack([seconds, seconds[:1]])), kept, sees_all=True, overhead=0.25)
     memory = kept.memories[-1]
@@ -84,7 +84,7 @@ def test_a_constant_cutoff_stays_constant(cutoff: int, late_finish: bool, noise:
     found = run(of_cutoffs([cutoff] * 60, 8, noise), late_finish=late_finish)
     later = found.counts[1:]
     if late_finish:
-        # Who finishes late may be out altogether.
+        # Workers that finish late may miss the whole round.
         assert (later <= cutoff).all()
     else:
         assert (later == cutoff).all()

@@ -60,7 +60,7 @@ def test_it_never_closes_an_empty_round() -> None:
 
 def test_the_price_is_the_best_rate_of_the_forecast() -> None:
     made = plan(Stopping(), mixed(slow=0.1))
-    # At the end of the body: 0.9 · 8 arrivals; somebody is out with probability 1 − 0.9⁸ all the while.
+    # At the end of the body: 0.9 · 8 arrivals; a worker is still out with probability 1 − 0.9⁸.
     assert made.price == pytest.approx(N * 0.9 / 1.1, rel=0.02)
     assert made.horizon == pytest.approx(1.1, abs=0.02)
 

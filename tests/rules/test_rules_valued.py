@@ -125,7 +125,7 @@ def test_rounds_of_one_gradient_are_broken_by_one_that_tells_more() -> None:
 
 
 def test_theta_is_chosen_by_worth_per_second() -> None:
-    """What patience adds up is what the gradients were worth, not how many they were."""
+    """Patience adds up the value of the gradients, not their number."""
     patience = Patience(thetas=(1.0,), settle=0)
     rule: Valued[Any, Any] = Valued(Stopping(patience=patience))
     memory = taught(rule, UPDATE)

@@ -92,7 +92,7 @@ def test_the_truth_covers_what_it_says_and_nobody_scores_better() -> None:
 
 
 def test_the_log_score_of_the_truth_is_minus_its_entropy() -> None:
-    """Of a log-normal: −½·log(2πe·sigma²) nats per log-second."""
+    """The score of a log-normal is −½·log(2πe·sigma²) nats per log-second."""
     setting = BacktestSetting(see="all", closing=Entrant("wait-all", wait_all()))
     facts = backtest(source(recorded(400)), [Contender("right", Fixed(0.35))], setting)
     wanted = -0.5 * math.log(2 * math.pi * math.e * 0.35**2)

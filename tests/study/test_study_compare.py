@@ -69,9 +69,9 @@ def test_figures_of_three_rounds_and_three_workers() -> None:
 
 def test_idling_of_three_rounds_and_three_workers() -> None:
     facts, by_name = _compared(BY_HAND, "wait-all", "backup:c=2", "backup:c=1")
-    # Who has come waits for the close: 3 + 2.5, 3 + 2.5 and 7 + 5 s of three times 17 s.
+    # Workers that have arrived wait for the close: 3 + 2.5, 3 + 2.5 and 7 + 5 s of three times 17 s.
     assert by_name["wait-all"].idle == facts.idle_before == pytest.approx(23 / 51)
-    # Who is cut did not wait: 0.5, 0.5 and 2 s of three times 7 s.
+    # Cut workers did not wait: 0.5, 0.5 and 2 s of three times 7 s.
     assert by_name["backup:c=2"].idle == pytest.approx(3 / 21)
     assert by_name["backup:c=1"].idle == 0
 
@@ -169,7 +169,7 @@ def test_absent_and_censored_cells_by_hand() -> None:
     assert facts.cutoffs["backup:c=3"].tolist() == [3, 2, 2]
     # Workers 0 and 1 in all rounds they took part in, worker 2 in one of two.
     assert plain.least_served == pytest.approx(0.5 / (2.5 / 3))
-    # 2 + 1 of 9 s, 1 of 4 s, 3 of 12 s; the lost worker waits for nobody.
+    # 2 + 1 of 9 s, 1 of 4 s, 3 of 12 s; the lost worker does not wait.
     assert plain.idle == pytest.approx((3 + 1 + 3) / (9 + 4 + 12))
 
 
@@ -211,7 +211,7 @@ def test_seeds_are_spread_and_averaged() -> None:
     assert throughput.high is not None
     assert throughput.low < min(rates) < max(rates) < throughput.high
     assert facts.policies[0].idle == pytest.approx(sum(run.idle_share(2) for run in runs) / 3)
-    # What waiting costs is the mean of all seeds too: wait-all gives nothing back.
+    # The cost of waiting is the mean of all seeds too: wait-all saves nothing.
     assert facts.policies[1].idle == facts.idle_before
     # Pictures show the first seed.
     assert np.array_equal(facts.seconds, tables[0].seconds)
@@ -231,7 +231,7 @@ def test_progress_is_told_as_often_as_promised(spec: str) -> None:
     told: list[str] = []
     compare(one, entrants, setting, told.append)
     assert len(told) == steps(one, entrants, setting)
-    # What every row is measured by comes first.
+    # The bounds that every row is compared with come first.
     assert told[: len(BOUNDS) + 1] == [*BOUNDS[1:], "wait-all", "bandit"]
     assert ("informed" in told) == (spec == "demo8")
 

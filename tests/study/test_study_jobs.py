@@ -28,7 +28,7 @@ pytestmark = pytest.mark.processes
 
 SPECS = ("wait-all", "stopping", "backup:b=1", "softsync")
 TIMED = ("decision_ms_p50", "decision_ms_p99", "round_ms")
-"""What depends on the machine's mood."""
+"""Figures that depend on the speed and load of the machine."""
 
 
 def rows_of(facts: SourceFacts) -> str:
@@ -154,7 +154,7 @@ def test_an_interrupt_leaves_the_policies_that_are_finished_with_the_figures_the
     setting = Setting(seeds=2, rounds=30)
     told: list[PolicyFacts] = []
     whole = compare(source("demo8"), policies, setting, finished=told.append)
-    # What takes long comes last, the last named first.
+    # Slow policies come last, in reverse order.
     assert [one.policy for one in told] == ["wait-all", "backup:b=1", "empirical", "stopping"]
     with pytest.raises(Interrupted) as caught:
         compare(source("demo8"), policies, setting, _after("stopping", 1))

@@ -28,7 +28,7 @@ def _even(rounds: int = LONG) -> FloatArray:
 
 
 def _some_slow(share: float, slow: float = 100.0) -> FloatArray:
-    """In a share of the rounds all workers but one are slow."""
+    """Return run times in seconds in which all workers but one are slow in a share of the rounds."""
     seconds = _even()
     seconds[: round(share * LONG), 1:] = slow
     return seconds
@@ -45,7 +45,7 @@ def test_censored_run_times_are_counted() -> None:
     seconds[9, 0] = np.nan
     observed[9, 0] = False
     (note,) = _notes(seconds, "wait-all", observed=observed)
-    # Who was away is not censored.
+    # An absent worker is not censored.
     assert note.startswith("4 of 799 run times are censored")
 
 

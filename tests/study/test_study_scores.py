@@ -43,7 +43,7 @@ def coarse() -> Forecast:
 
 
 def density(forecast: Forecast, scenario: int, worker: int, x: float) -> float:
-    """Per log-second, straight from the definition."""
+    """Compute the density per log-second, straight from the definition."""
     knots, curve = [0.0, *forecast.times], [1.0, *forecast.survival[scenario, worker]]
     for k in range(1, len(knots)):
         if x <= knots[k]:
@@ -151,7 +151,7 @@ def test_drawing_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def exponential_crps(x: FloatArray) -> FloatArray:
-    """Of an exponential of mean 1."""
+    """Return the CRPS of an exponential law with mean 1."""
     score: FloatArray = x - 2.0 * (1.0 - np.exp(-x)) + 0.5
     return score
 

@@ -123,7 +123,7 @@ def test_arms_without_a_difference_are_hardly_ever_told_apart(seeds: int) -> Non
 
 
 def test_the_bootstrap_of_before_told_equal_arms_apart_far_too_often() -> None:
-    """Why it was replaced: with five seeds it called 7 to 8 % of equal arms sooner, where 2.5 % was promised."""
+    """The old bootstrap called 7 to 8 % of equal arms sooner with five seeds, instead of 2.5 %."""
     rng, tables, draws = np.random.default_rng(0), 2000, 1000
     ratios = np.exp(rng.normal(0.0, 0.1, (tables, 5)) - rng.normal(0.0, 0.1, (tables, 5)))
     means = np.sort(ratios[:, rng.integers(0, 5, (draws, 5))].mean(axis=2), axis=1)
@@ -164,7 +164,7 @@ def test_runs_that_did_not_get_there_never_help_a_verdict() -> None:
     assert (one.mean, one.interval.high) == (INF, INF)
     assert one.interval.low < 1
 
-    # As if they had come there when they ended, they are later by far all the same.
+    # Even if they had reached the target at their end, they would be much later.
     (never,) = judged([held_against("static", reaches(np.full(10, INF), ended=90.0), reaches(static))])
     assert (never.verdict, never.mean) == ("worse", INF)
     assert never.interval.low == pytest.approx(90.0 / 50.0, rel=0.15)

@@ -1,4 +1,4 @@
-"""What deciding costs, and which part of it nobody waits for."""
+"""The time that decisions cost, and the part of it that no worker waits for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much each part of a blended forecast counted is in every round's record, in the run and in the figures."""
+"""The weights of a blended forecast's parts are in every round's record, in the run and in the figures."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ JSON = {
 
 
 def refusal(path: Path) -> str:
-    """What `read_table` says to the file; one line, with the file's name and a remedy."""
+    """Return the error of `read_table`: one line with the file's name and a remedy."""
     with pytest.raises(TableError) as caught:
         read_table(path)
     message = str(caught.value)

@@ -1,4 +1,4 @@
-"""What sound files say: real-looking samples of every format."""
+"""Reading valid files: realistic samples of every format."""
 
 from __future__ import annotations
 

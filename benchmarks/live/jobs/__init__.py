@@ -1,1 +1,1 @@
-"""What runs in every worker process of a live benchmark: a net, work that is mostly sleep, and trouble."""
+"""The job of each worker process in a live benchmark: a net, work that is mostly sleep, and delays."""

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """What the parent says."""
+    """Parse the arguments that the parent process passes."""
     parser = argparse.ArgumentParser()
     parser.add_argument(
         "mode", help="ddp, torchft, or a policy; with +stop behind it the loop uses until_closed"

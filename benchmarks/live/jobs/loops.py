@@ -27,7 +27,7 @@ LIMIT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be done."""
+    """The training that a job carries out."""
 
     net: nn.Module
     optimiser: torch.optim.Optimizer
@@ -40,7 +40,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How long it took, how many gradients of this worker were used, and what parts of its steps took."""
+    """The result of a job: seconds, used gradients of this worker, and seconds of the parts of its steps."""
 
     seconds: float
     accepted: int
@@ -48,12 +48,12 @@ class Done:
 
 
 def backward(net: nn.Module) -> None:
-    """A little arithmetic."""
+    """Run one small forward and backward pass."""
     nn.functional.cross_entropy(net(torch.randn(8, 64)), torch.randint(10, (8,))).backward()
 
 
 def with_ddp(work: Work) -> Done:
-    """As everybody does it."""
+    """Train with DDP, as most scripts do."""
     dist.init_process_group("gloo")
     wrapped = nn.parallel.DistributedDataParallel(work.net)
     began = time.monotonic()
@@ -63,7 +63,7 @@ def with_ddp(work: Work) -> Done:
         backward(wrapped)
         work.optimiser.step()
     seconds = time.monotonic() - began
-    # Nobody leaves before all have come to the end, or others would see a broken connection.
+    # Wait for all workers: one that left earlier would break the others' connections.
     dist.barrier()
     # DDP's wrapper must not be the last to hold the group: torch joins the group's threads under Python's lock then,
     # which one of them may be waiting for.
@@ -74,7 +74,7 @@ def with_ddp(work: Work) -> Done:
 
 
 def with_tailcut(work: Work) -> Done:
-    """The same with `tailcut.Optimizer`."""
+    """Train with `tailcut.Optimizer`."""
     policy, _, stops = work.mode.partition("+")
     opt = tailcut.Optimizer(
         work.optimiser,
@@ -98,13 +98,13 @@ def with_tailcut(work: Work) -> Done:
         backward(work.net)
         outcome = opt.step()
         accepted += outcome.accepted
-        # As for the others: what counts is when the last update was made, not when everybody has left.
+        # As in the other loops, the time ends at the last update, not when all workers have left.
         ended = time.monotonic() if outcome.accepted else ended
     return Done(ended - began, accepted, dict(phases))
 
 
 def with_torchft(work: Work) -> Done:
-    """The same with torchft: every worker a replica of its own, so that it could die."""
+    """Train with torchft: each worker is a replica of its own, so that it could fail alone."""
     # Installed for this benchmark alone.
     from torchft import DistributedDataParallel, Manager, Optimizer, ProcessGroupGloo  # type: ignore[import-not-found]
     from torchft.coordination import LighthouseServer  # type: ignore[import-not-found]
@@ -146,7 +146,7 @@ def with_torchft(work: Work) -> Done:
 
 
 def _part(store: Store, worker: int, workers: int) -> None:
-    """Nobody leaves before all have come to the end, and worker 0, where the store is, leaves last."""
+    """Wait until all workers are done; worker 0, which hosts the store, waits until all have left."""
     for word, waits in (("done", True), ("left", worker == 0)):
         store.set(f"{word} {worker}", "")
         if waits:

@@ -1,4 +1,4 @@
-"""Where the time of a worker's step goes: its parts, timed one by one."""
+"""Time the parts of a worker's step, one by one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tailcut.engines.live.worker import updating
 
 
 class Phases:
-    """Seconds that each part of `step()` has taken so far, of one worker.
+    """The seconds that each part of one worker's `step()` has taken so far.
 
     Args:
-        opt: whose steps are watched from here on.
+        opt: optimizer whose steps are timed from now on.
     """
 
     def __init__(self, opt: tailcut.Optimizer) -> None:

@@ -1,4 +1,4 @@
-"""How mini-batches come to take long: by chance, or always at one worker, in every way known from real machines."""
+"""Slow mini-batches: by chance, or always at one worker, in every way known from real machines."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Trouble:
 
     Attributes:
         unit: seconds of a mini-batch when nothing is wrong.
-        chance, times: how likely one takes so many times as long.
+        chance, times: probability that a mini-batch takes `times` as long.
         kind: how this worker is always late; empty if it is not.
-        worker: its number, which is also the seed of its chances.
+        worker: its number, which also seeds its draws.
     """
 
     unit: float
@@ -43,7 +43,7 @@ class Trouble:
 
     @property
     def seconds(self) -> float:
-        """Of the next mini-batch."""
+        """Seconds that the next mini-batch takes."""
         if self.kind:
             return self.unit * ALWAYS
         return self.unit * (self.times if self.draws.random() < self.chance else 1.0)
@@ -78,7 +78,7 @@ def torment(kind: str) -> Iterator[None]:
 
 
 def stop_and_go(process: int, runs: float, stands: float) -> None:
-    """Let a process run and stand still in turn, until it or whoever asked for this is gone."""
+    """Stop and continue a process in turn, until it or the process that asked for this has ended."""
 
     def end(*_: object) -> None:
         os.kill(process, signal.SIGCONT)

@@ -16,7 +16,7 @@ FOR_EACH = 5000
 
 
 def main(times: int) -> list[Claim]:
-    """So many messages for each of them."""
+    """Attack with `FOR_EACH` messages per repeat, and return the claims."""
     return judged(FOR_EACH * times)
 
 
@@ -29,7 +29,7 @@ def judged(messages: int, seed: int = 0) -> list[Claim]:
 
 
 def command() -> int:
-    """What was asked for on the command line."""
+    """Run the attack as asked for on the command line, and return the exit code."""
     parser = argparse.ArgumentParser(description="Attack a live run.")
     parser.add_argument("--messages", type=int, default=MESSAGES)
     parser.add_argument("--seed", type=int, default=0)

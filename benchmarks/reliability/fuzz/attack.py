@@ -1,4 +1,4 @@
-"""The whole attack, and what came of it."""
+"""Carry out the whole attack, and judge its result."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ WAYS = {
     "no ZMTP": 0.1,
     "overheard, replayed": 0.05,
 }
-"""And the share of the letters that each sends."""
+"""Kinds of attackers, and the share of the messages that each sends."""
 BATCH = {"with the key": 16, "with the key, at once": 512}
-"""Letters over one connection: as many as one may send that sends rubbish, and many more."""
+"""Messages over one connection: as many as a client that sends garbage may send, and many more."""
 BATCH_OF_STRANGERS = 64
 OVERHEARD = 20
 ALLOWED = {"controller": {"Refused"}, "updates": {"NotYet", "update", "state"}}
-"""What holders of the key are answered, who are no workers."""
+"""Answers that a holder of the key that is no worker may get, by port."""
 MOST_GROWTH = 0.05
 WARM_UP = 0.3
 
 
 @dataclass
 class Sent:
-    """Over one way to one port."""
+    """Counts for one kind of attacker at one port."""
 
     letters: int = 0
     connections: int = 0
@@ -53,15 +53,15 @@ class Sent:
 
 @dataclass(frozen=True)
 class Report:
-    """All that was seen.
+    """The measurements of an attack.
 
     Attributes:
-        kinds: letters by kind.
-        sent: by way and port.
-        turned_away: clients of ZeroMQ without the key that got nothing, and how many there were.
-        before, after: controller and workers.
-        quiet, attacked: rounds per second.
-        controlled, worked: how the run ended.
+        kinds: number of messages by kind.
+        sent: counts by kind of attacker and port.
+        turned_away: ZeroMQ clients without the key that got no answer, and all of them.
+        before, after: memory and files of controller and workers, before and after the attack.
+        quiet, attacked: rounds per second without and under attack.
+        controlled, worked: final states of controller and workers.
     """
 
     kinds: Counter[str]
@@ -75,7 +75,7 @@ class Report:
     worked: Worked
 
     def claims(self, messages: int) -> list[Claim]:
-        """What must hold, and that as many messages were sent as were asked for."""
+        """Return the claims: the properties that must hold, and that all requested messages were sent."""
         served, worked = self.controlled.served, self.worked
         strange = [
             f"{name} from {port}"
@@ -132,12 +132,12 @@ class Report:
 
 
 def fuzz(messages: int, seed: int = 0, look: float = 1.0) -> Report:
-    """Attack a run with so many messages, and let it end.
+    """Attack a run, let it end, and report.
 
     Args:
-        messages: letters.
-        seed: of all of them.
-        look: seconds for which the undisturbed run is looked at.
+        messages: number of messages to send.
+        seed: of all random draws.
+        look: seconds over which the pace of the undisturbed run is measured.
     """
     key, random = Key.new(), np.random.default_rng(seed)
     with running(key) as run:
@@ -155,18 +155,18 @@ def fuzz(messages: int, seed: int = 0, look: float = 1.0) -> Report:
 
 
 class Attack:
-    """Sends letters every way to every port.
+    """All kinds of attackers, at every port.
 
     Attributes:
-        kinds: letters by kind.
-        sent: by way and port.
+        kinds: number of messages by kind.
+        sent: counts by kind of attacker and port.
     """
 
     def __init__(self, run: Watched, random: np.random.Generator) -> None:
         self.kinds: Counter[str] = Counter()
         self.sent = {(way, port): Sent() for way in WAYS for port in run.ports}
         self._run, self._random = run, random
-        # Some that are gone from the log, and some that are there or still to come at one time or another.
+        # Some versions have left the log; others are in it or come later during the attack.
         versions = [*range(50), *range(run.version, run.version + 6000, 5)]
         asked = [encode(Copy(1, 1, 0)), *(encode(Pull(1, 1, version)) for version in versions)]
         self._said = {"controller": run.said, "updates": asked}
@@ -178,7 +178,7 @@ class Attack:
         }
 
     def send(self, letters: int) -> None:
-        """So many, or a few more."""
+        """Send at least `letters` messages, a few more where the last batch is full."""
         with zmq.Context() as context:
             insiders = {
                 port: Insiders(context, port, it, self._run.key) for port, it in self._run.ports.items()
@@ -197,9 +197,9 @@ class Attack:
                 self.sent["with the key", port].answers += each.answers
 
     def knock(self) -> tuple[int, int]:
-        """Clients of ZeroMQ that are no holders: how many got nothing, and how many there were."""
+        """Connect as ZeroMQ clients without the key; return how many got no answer, and their number."""
         key, other = self._run.key, Key.new()
-        # One without a key, one that knows the server's public key, one that takes another server for it.
+        # One client has no key, one knows the server's public key, one expects another server's public key.
         pairs = [(None, None), (key, other), (other, other)]
         results = [
             strangers.refused(address, self._forgers[port].letters(8), *pair)

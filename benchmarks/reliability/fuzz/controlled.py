@@ -19,7 +19,7 @@ PATIENCE_S = 30.0
 
 @dataclass(frozen=True)
 class Controlled:
-    """How the controller has ended: what it served, the last epoch, who was ever there, and what it said to people."""
+    """The final state of the controller: its result, last epoch, all members ever, and lines it printed."""
 
     served: Served
     epoch: int
@@ -28,7 +28,7 @@ class Controlled:
 
 
 def control(secret: str, pipe: Connection) -> None:
-    """The controller's process."""
+    """Run the controller in this process, and send its final state to `pipe`."""
     hub = Hub(Rounds(Policy(NoForecast(), WaitAll()), late_finish=True), WORKERS)
     said: list[str] = []
     served = serve(

@@ -1,7 +1,7 @@
 """The workers of the run that is attacked, in one process.
 
-Links, logs, update servers and pullers are real; only the gradients are a formula, and nobody reduces them. So the log
-of every worker is known beforehand, to the last bit.
+Links, logs, update servers and pullers are real; only the gradients are computed by a formula, without a
+reduction. So the log of every worker is known in advance, to the last bit.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Kind = TypeVar("Kind", bound=FromController)
 
 @dataclass(frozen=True)
 class Begun:
-    """The workers are in the midst of the run: where they serve updates, and what they have said so far."""
+    """The state of the workers in mid-run: addresses of update servers, and the messages sent so far."""
 
     addresses: list[str]
     said: list[bytes]
@@ -59,7 +59,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Worked:
-    """How the workers have ended: their version and chains, and what the late one has fetched and found wrong."""
+    """The final state of the workers: version and chains, and the late one's pulls, copies and mismatches."""
 
     version: int
     chains: list[bytes]
@@ -69,13 +69,13 @@ class Worked:
 
 
 def numbers_of(close: Any) -> Tensor:
-    """What the accepted workers' gradients add up to, with the trailer."""
+    """Return the sum of the accepted workers' gradients, with the trailer."""
     numbers = torch.arange(NUMBERS, dtype=torch.float32) * (1 + close.version % 97)
     return torch.cat([numbers, torch.tensor(trailer(close, SAMPLES)) * float(len(close.accepted))])
 
 
 def chain_of(version: int) -> bytes:
-    """The chain of a log in which everybody is in every update, and no epoch but the first."""
+    """Return the chain of a log in which every update has all workers, and there is one epoch."""
     chain = START
     for each in range(version):
         chain = link(chain, 1, 1, each, tuple(range(WORKERS)))
@@ -83,7 +83,7 @@ def chain_of(version: int) -> bytes:
 
 
 def work(secret: str, controller: str, pipe: Connection) -> None:
-    """The workers' process: rounds until it is told to end. Asked for anything else, it tells its version."""
+    """Run rounds in this process until the parent sends "end"; answer any other message with the version."""
     torch.set_num_threads(1)
     key = Key.of(secret)
     with ExitStack() as stack:
@@ -124,7 +124,7 @@ class Crew:
             assert (new.epoch, new.base) == (1, 0), new
 
     def round(self) -> None:
-        """All arrive, all are in, all apply the update."""
+        """Let all workers arrive, be accepted and apply the update."""
         for worker in range(WORKERS):
             self._say(worker, Arrived(1, 1, worker, self.version, SAMPLES, 1.0, PACE_S, True))
         for worker, log in enumerate(self._logs):
@@ -135,7 +135,7 @@ class Crew:
         self.version += 1
 
     def leave(self) -> None:
-        """All are done."""
+        """Let all workers leave, and wait until they are released."""
         for worker in range(WORKERS):
             self._say(worker, Bye(1, 1, worker, self.version))
         for worker in range(WORKERS):
@@ -178,7 +178,7 @@ class Late(Thread):
         self.join(PATIENCE_S)
 
     def run(self) -> None:
-        """Until it is stopped."""
+        """Pull updates and copy states until the worker is stopped or an error occurs."""
         with Puller(NUMBERS + LENGTH, torch.float32, self._key) as puller:
             for turn in range(1 << 40):
                 if self._over.wait(0.05):

@@ -1,4 +1,4 @@
-"""Attackers with the run's key: they get in, and what they say is refused or passed over."""
+"""Attackers with the run's key: they are let in, and their messages are refused or ignored."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tailcut.engines.live.keys import Key, secured_client
 from tailcut.engines.live.wire import BETWEEN_WORKERS, FROM_CONTROLLER, WireError
 
 OPEN = 8
-"""Connections at once."""
+"""Largest number of open connections."""
 LINGER_MS = 5000
 
 
 class Insiders:
-    """Connections to one port, each for a few letters.
+    """Connections to one port, each for a few messages.
 
     Args:
-        context: of the sockets.
+        context: context of the sockets.
         port: `controller` or `updates`.
-        address: of it.
-        key: of the run.
+        address: address of the port.
+        key: key of the run.
 
     Attributes:
-        answers: that came, by what they are.
+        answers: number of answers by type.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], port: str, address: str, key: Key) -> None:
@@ -35,7 +35,7 @@ class Insiders:
         self._open: deque[zmq.Socket[bytes]] = deque()
 
     def send(self, letters: Sequence[Letter]) -> None:
-        """Over a connection of their own."""
+        """Send messages over a new connection."""
         line = self._context.socket(zmq.DEALER)
         secured_client(line, self._key)
         line.setsockopt(zmq.LINGER, LINGER_MS)
@@ -47,7 +47,7 @@ class Insiders:
             self._close(self._open.popleft())
 
     def close(self) -> None:
-        """All has been sent."""
+        """Close all connections."""
         while self._open:
             self._close(self._open.popleft())
 

@@ -1,4 +1,4 @@
-"""What an attacker sends, from a seed: one kind after another, each made of what honest workers say."""
+"""Messages of an attacker, drawn from a seed: of several kinds, each made from messages of honest workers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TYPES = {
     "controller": (Hello, Meet, Arrived, Applied, Bye, State, New, Close, Over, Stop, Pull),
     "updates": (Pull, Copy, NotYet, Where, Here, Hello, Close),
 }
-"""That nonsense is made of, by port: also some that nobody sends there."""
+"""Message types of the kind `nonsense`, by port; some are never sent to that port in a real run."""
 WHOLE = (0, 1, -1, 2, 3, 7, 255, 2**31, 2**32, 2**53, 2**63 - 1, -(2**63))
 LIKELY = {"term": (1,), "epoch": (1,), "worker": (0, 1, 2), "workers": (3,)}
 REAL = (0.0, -0.0, 1.0, -1.0, 1e-300, 1e308, float("inf"), float("-inf"), float("nan"))
@@ -57,20 +57,20 @@ class Letter:
 
 
 class Forger:
-    """Makes letters for a port.
+    """A source of forged messages for one port.
 
     Args:
         port: `controller` or `updates`.
-        said: what honest workers have sent there.
-        most: bytes that a message there may have.
-        random: draws everything.
+        said: messages that honest workers have sent to the port.
+        most: largest message that the port accepts, in bytes.
+        random: source of all draws.
     """
 
     def __init__(self, port: str, said: Sequence[bytes], most: int, random: np.random.Generator) -> None:
         self._port, self._said, self._most, self._random = port, said, most, random
 
     def letters(self, count: int) -> list[Letter]:
-        """So many, those that are too large last: nothing after them is read."""
+        """Return `count` messages, the oversized ones last, because the server reads nothing after them."""
         kinds = self._random.choice(list(SHARES), size=count, p=list(SHARES.values()))
         made = [Letter(str(kind), self._parts(str(kind))) for kind in kinds]
         return sorted(made, key=lambda each: each.kind == "oversized")
@@ -114,7 +114,7 @@ class Forger:
         return kind(*(self._field(each.name, each.type) for each in msgspec.structs.fields(kind)))
 
     def _field(self, name: str, kind: Any) -> Any:
-        """Often what it would be in a message of the run, so that not all are refused for their term or epoch."""
+        """Return a field's value, often one of the run, so that not all are refused for a wrong epoch."""
         if name in LIKELY and self._random.random() < 0.6:
             return self._random.choice(LIKELY[name]).item()
         return self._value(kind)

@@ -16,35 +16,35 @@ from benchmarks.reliability.fuzz.letters import Letter
 from tailcut.engines.live.keys import Key, secured_client
 
 GREETING = 64
-"""Bytes with which either side of ZMTP begins, whoever the other is."""
+"""First bytes of a ZMTP connection, from either side."""
 HANDSHAKE = (b"\x07WELCOME", b"\x05ERROR")
-"""What a server may say before a client has proved who it is."""
+"""First bytes of the frames that a server may send before a client has authenticated."""
 COMMAND, LARGE, MORE = 4, 2, 1
 PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What a stranger got: bytes beyond greeting and handshake, and whether the server has closed the connection."""
+    """The answer to a stranger: bytes beyond greeting and handshake, and whether the server hung up."""
 
     more: int
     closed: bool
 
 
 def greeting(mechanism: bytes) -> bytes:
-    """Of ZMTP 3.1."""
+    """Return a ZMTP 3.1 greeting for a security mechanism."""
     return b"\xff" + bytes(8) + b"\x7f\x03\x01" + mechanism.ljust(20, b"\0") + bytes(32)
 
 
 def frame(body: bytes, flags: int = 0) -> bytes:
-    """As ZMTP sends it."""
+    """Return `body` as a ZMTP frame."""
     if len(body) > 255:
         return bytes((flags | LARGE,)) + struct.pack(">Q", len(body)) + body
     return bytes((flags, len(body))) + body
 
 
 def ready() -> bytes:
-    """What a client without a key says after the greeting."""
+    """Return the READY command that a client without a key sends after the greeting."""
     return frame(b"\x05READY\x0bSocket-Type" + struct.pack(">I", 6) + b"DEALER", COMMAND)
 
 
@@ -102,7 +102,7 @@ def _place(address: str) -> tuple[str, int]:
 
 
 def overheard(address: str, key: Key, frames: Sequence[bytes]) -> bytes:
-    """What a client with the key sends over the wire, written down by somebody who sits in between."""
+    """Return the bytes that a client with the key sends to the server, recorded by a proxy in between."""
     said: list[bytes] = []
     with (
         socket.create_server(("127.0.0.1", 0)) as door,
@@ -137,13 +137,13 @@ def _pass_on(source: socket.socket, sink: socket.socket, said: list[bytes]) -> N
 
 
 def refused(address: str, letters: Sequence[Letter], server: Key | None, own: Key | None) -> bool:
-    """Whether a client of ZeroMQ that is no holder gets nothing: no handshake, and no message.
+    """Return whether a ZeroMQ client without the key gets no handshake and no message.
 
     Args:
-        address: to connect to.
-        letters: it would like to send.
-        server: whose public key it takes for the server's; None for no key at all.
-        own: its own key pair.
+        address: address of the server.
+        letters: messages that the client tries to send.
+        server: key pair whose public key the client expects of the server; None for a client without keys.
+        own: the client's own key pair; None for a client without keys.
     """
     with zmq.Context() as context, context.socket(zmq.DEALER) as client:
         client.setsockopt(zmq.LINGER, 0)

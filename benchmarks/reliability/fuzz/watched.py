@@ -1,4 +1,4 @@
-"""A run to be attacked: started, looked at from outside, and ended."""
+"""Start a run that is to be attacked, measure it from outside, and end it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LOOKS, MOST_LOOKS = 5, 50
 
 @dataclass(frozen=True)
 class Vitals:
-    """Of a process: kilobytes of memory, and open files."""
+    """The memory of a process in kilobytes, and its open files."""
 
     kilobytes: int
     files: int
 
     @classmethod
     def of(cls, process: int) -> Vitals:
-        """As the system tells."""
+        """Read the figures of a process from `/proc`."""
         folder = Path("/proc") / str(process)
         lines = (folder / "status").read_text().splitlines()
         memory = next(line for line in lines if line.startswith("VmRSS:"))
@@ -43,7 +43,7 @@ class Side:
     pipe: Connection
 
     def hear(self) -> Any:
-        """What it says next."""
+        """Return the next message of the process."""
         until = time.monotonic() + PATIENCE_S
         while not self.pipe.poll(0.1):
             if time.monotonic() > until or not self.process.is_alive():
@@ -54,7 +54,7 @@ class Side:
 
     @property
     def vitals(self) -> Vitals:
-        """As they are."""
+        """The current memory and open files of the process."""
         assert self.process.pid is not None
         return Vitals.of(self.process.pid)
 
@@ -64,10 +64,10 @@ class Watched:
     """A run under way.
 
     Attributes:
-        key: of the run.
+        key: key of the run.
         controller, workers: its processes.
-        ports: that are attacked: the controller's, and where the first worker serves updates.
-        said: what workers have said to the controller so far, as bytes.
+        ports: attacked addresses: of the controller, and of the first worker's update server.
+        said: messages of the workers to the controller so far, encoded.
     """
 
     key: Key
@@ -77,20 +77,20 @@ class Watched:
     said: list[bytes]
 
     def rounds_per_second(self, seconds: float) -> float:
-        """As it goes on for so long."""
+        """Return the run's rounds per second over the next `seconds`."""
         began, first = time.monotonic(), self.version
         time.sleep(seconds)
         return (self.version - first) / (time.monotonic() - began)
 
     @property
     def version(self) -> int:
-        """That the workers are at."""
+        """The current version of the workers."""
         self.workers.pipe.send("version")
         version: int = self.workers.hear()
         return version
 
     def settled(self) -> tuple[Vitals, Vitals]:
-        """Controller and workers, when connections that were closed are gone: the number of files stays as it is."""
+        """Wait until the number of open files is stable, and return the figures of controller and workers."""
         files: list[int] = []
         while len(files) < MOST_LOOKS and not (len(files) >= LOOKS and len(set(files[-LOOKS:])) == 1):
             time.sleep(0.1)
@@ -99,7 +99,7 @@ class Watched:
         return found
 
     def end(self) -> tuple[Controlled, Worked]:
-        """Let it come to its end."""
+        """Tell the workers to end, and return the final states of controller and workers."""
         self.workers.pipe.send("end")
         worked: Worked = self.workers.hear()
         controlled: Controlled = self.controller.hear()
@@ -108,7 +108,7 @@ class Watched:
 
 @contextmanager
 def running(key: Key) -> Iterator[Watched]:
-    """A run in the midst of its rounds."""
+    """Start a run and yield it in the midst of its rounds."""
     spawn = multiprocessing.get_context("spawn")
     sides: list[Side] = []
 

@@ -28,19 +28,19 @@ Note = Callable[[bool], None]
 
 
 def begin(step: int) -> None:
-    """Work, or die."""
+    """Sleep for the work of one step; the last worker kills itself at step `DIES_AT`."""
     if step == DIES_AT and int(os.environ["RANK"]) == int(os.environ["WORLD_SIZE"]) - 1:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(WORK)
 
 
 def backward(net: nn.Module) -> None:
-    """A little arithmetic."""
+    """Run one small forward and backward pass."""
     nn.functional.cross_entropy(net(torch.randn(8, 64)), torch.randint(10, (8,))).backward()
 
 
 def with_tailcut(net: nn.Module, inner: torch.optim.Optimizer, note: Note) -> None:
-    """Until all updates are made."""
+    """Train with tailcut until all updates are made."""
     import tailcut
 
     opt = tailcut.Optimizer(inner, net, "wait-all", total=TOTAL, max_wait=LIMIT)
@@ -52,7 +52,7 @@ def with_tailcut(net: nn.Module, inner: torch.optim.Optimizer, note: Note) -> No
 
 
 def with_torchft(net: nn.Module, inner: torch.optim.Optimizer, note: Note) -> None:
-    """The same; every worker is a replica of its own."""
+    """Train with torchft; every worker is a replica of its own."""
     from torchft import DistributedDataParallel, Manager, Optimizer, ProcessGroupGloo  # type: ignore[import-not-found]
     from torchft.coordination import LighthouseServer  # type: ignore[import-not-found]
 

@@ -1,4 +1,4 @@
-"""Bounds: what hindsight, foresight or the true law would reach. Yardsticks, not methods."""
+"""Bounds: the throughput that hindsight or foresight reaches. They are references, not usable policies."""
 
 from tailcut.bounds.fixed import Fixed, best_deadline, best_static
 from tailcut.bounds.foresight import Clairvoyant, clairvoyant, clairvoyant_whole

@@ -1,7 +1,8 @@
 """The best fixed cutoff and the best fixed deadline in hindsight, late work abandoned or finished.
 
-On a table, and where late work is abandoned, nothing carries over from round to round, and every choice is tried.
-Elsewhere candidates are simulated side by side, each with its own clock, and then finer ones around the best.
+On a table, where late work is abandoned, no state carries over between rounds, and the choices are evaluated
+directly. Otherwise candidates are simulated side by side, each with its own clock, and then finer ones around
+the best.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FINE = 512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fixed:
-    """The run of the best setting, and that setting: a count, or seconds."""
+    """The run of the best setting, and that setting: a number of workers, or seconds."""
 
     run: Run
     setting: float
@@ -39,7 +40,7 @@ class Fixed:
 def best_static(
     table: Table | Timeline, overhead: Seconds = 0.0, late_finish: bool = False, skip: int = 0
 ) -> Fixed:
-    """The cutoff with the highest throughput after the first `skip` rounds."""
+    """Find the cutoff with the highest throughput after the first `skip` rounds."""
     if late_finish or isinstance(table, Timeline):
         cutoffs = _spread(1, table.workers)
         best = _refined(
@@ -63,7 +64,7 @@ def best_static(
 def best_deadline(
     table: Table | Timeline, overhead: Seconds = 0.0, late_finish: bool = False, skip: int = 0
 ) -> Fixed:
-    """The number of seconds with the highest throughput after the first `skip` rounds."""
+    """Find the deadline, in seconds, with the highest throughput after the first `skip` rounds."""
     if late_finish or isinstance(table, Timeline):
         seen = _run_times(table, overhead, skip)
         # Workers that start late arrive up to one run time later than the longest.
@@ -89,7 +90,7 @@ def best_deadline(
 
 
 def _run_times(table: Table | Timeline, overhead: Seconds, skip: int) -> FloatArray:
-    """Return `(any,)` distinct run times; on a timeline those that waiting for all, and for half, meet."""
+    """Return `(any,)` distinct run times; on a timeline those of runs that wait for all and for half."""
     if isinstance(table, Table):
         return np.unique(table.seconds[skip:][table.observed[skip:]])
     runs = [first_in_turn(table, count, overhead) for count in (table.workers, max(table.workers // 2, 1))]
@@ -102,12 +103,12 @@ def _rate(counts: IntArray, elapsed: FloatArray, overhead: Seconds) -> float:
 
 
 def _spread(low: float, high: float) -> FloatArray:
-    """Whole numbers from low to high."""
+    """Return at most `CANDIDATES` whole numbers, evenly spaced from low to high."""
     return np.unique(np.linspace(low, high, min(CANDIDATES, int(high - low) + 1)).astype(int)).astype(float)
 
 
 def _between(low: float, high: float) -> FloatArray:
-    """Any numbers from low to high."""
+    """Return `CANDIDATES` // 2 numbers, evenly spaced from low to high."""
     return np.linspace(low, high, CANDIDATES // 2)
 
 
@@ -117,7 +118,7 @@ def _refined(
     finer: Callable[[float, float], FloatArray],
     pick: Callable[[FloatArray], int] = lambda found: int(np.argmax(found)),
 ) -> float:
-    """The best candidate, then the best of a finer set around it."""
+    """Find the best candidate, and return the best of a finer set around it."""
     top = pick(rates(candidates))
     around = finer(candidates[max(top - 1, 0)], candidates[min(top + 1, len(candidates) - 1)])
     around = np.union1d(around, candidates[top])
@@ -125,13 +126,13 @@ def _refined(
 
 
 def _last_best(rates: FloatArray) -> int:
-    """Return the last place of the highest rate: the largest of several cutoffs that close at the same instants."""
+    """Return the last place of the highest rate: the largest of several cutoffs with the same closes."""
     return len(rates) - 1 - int(np.argmax(rates[::-1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SideBySide:
-    """Fixed settings, each played with a clock of its own.
+    """The results of fixed settings, each simulated with its own clock.
 
     Attributes:
         counts: `(rounds, candidates)` gradients used.
@@ -149,7 +150,7 @@ def side_by_side(
     cutoffs: FloatArray | None = None,
     deadlines: FloatArray | None = None,
 ) -> SideBySide:
-    """Play fixed cutoffs or deadlines; who is free, and the clock, carry over from round to round."""
+    """Simulate fixed cutoffs or deadlines; busy workers and the clock carry over from round to round."""
     settings = cutoffs if cutoffs is not None else deadlines
     assert settings is not None
     size, n = len(settings), table.workers
@@ -159,13 +160,13 @@ def side_by_side(
     found = SideBySide(np.zeros((table.rounds, size)), np.zeros((table.rounds, size)))
     for t in range(table.rounds):
         present = table.present(t, clock[:, None])
-        # Who is absent has left, with whatever it was computing.
+        # An absent worker has left, and its unfinished work is lost.
         busy = np.where(present, np.maximum(free_at - clock[:, None], 0.0), 0.0)
         seconds, comes = table.begun(t, clock[:, None] + busy)
         comes = comes & present
-        # Who is still at work that nobody will get leaves the round with it.
+        # A worker that is busy with work that will never arrive leaves the round when that work ends.
         leaving = doomed & (busy > 0.0)
-        # Who comes free when it is away leaves at that moment.
+        # A worker that is absent at the moment it becomes free leaves at that moment.
         ends = np.where(leaving, busy, busy + np.where(present & ~np.isnan(seconds), seconds, 0.0))
         ordered = np.sort(np.where(comes & ~leaving, ends, np.inf), axis=1)
         settled = ends.max(axis=1)

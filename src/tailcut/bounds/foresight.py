@@ -1,4 +1,4 @@
-"""The clairvoyant: knows the next run times. The largest Σc / Σtime, found by Dinkelbach's method (1967)."""
+"""The clairvoyant, which knows the next run times: the largest Σc / Σtime, by Dinkelbach's method (1967)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Clairvoyant:
 
 
 def clairvoyant(table: Table | Timeline, overhead: Seconds = 0.0, window: int = WINDOW) -> Clairvoyant:
-    """c_t = argmax c − λ_t·(x_(c) + o), λ_t the best rate over the `window` rounds up to and with t.
+    """Run with c_t = argmax c − λ_t·(x_(c) + o), λ_t the best rate over the last `window` rounds, t included.
 
-    On a timeline the rounds looked back on are those that it met itself.
+    On a timeline those rounds are the ones of this run itself.
     """
     if isinstance(table, Timeline):
         return _by_clock(table, overhead, window)
@@ -61,7 +61,7 @@ def _by_clock(timeline: Timeline, overhead: Seconds, window: int) -> Clairvoyant
 
 
 def clairvoyant_whole(table: Table, overhead: Seconds = 0.0) -> Clairvoyant:
-    """The same with one λ for the whole source: nothing reaches more, but it may rush through slow rounds."""
+    """Run with one λ for the whole source: no run reaches more, but it may close slow rounds very early."""
     rounds = SortedRounds.of(table)
     costs = rounds.arrivals + overhead
     _, picks = _dinkelbach(costs, _best_rate_of(costs[0]))
@@ -73,7 +73,7 @@ def _best_rate_of(costs: FloatArray) -> float:
 
 
 def _dinkelbach(costs: FloatArray, price: float) -> tuple[float, IntArray]:
-    """The largest Σcount/Σcost over `(rounds, cutoffs)` costs, and the cutoff index of each round."""
+    """Return the largest Σcount/Σcost over `(rounds, cutoffs)` costs, and the cutoff index of each round."""
     counts = np.arange(1.0, costs.shape[1] + 1.0)
     rows = np.arange(len(costs))
     for _ in range(MOST_STEPS):

@@ -1,4 +1,4 @@
-"""Rounds one after the other, where the run times of a round depend on when it opens."""
+"""Simulation of rounds whose run times depend on the moment of their opening."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tailcut.types import Seconds
 
 
 def in_turn(timeline: Timeline, close: Callable[[SortedRounds], Seconds], overhead: Seconds = 0.0) -> Run:
-    """Close each round of a timeline after as many seconds as `close` says, late work abandoned.
+    """Close each round of a timeline after the seconds that `close` returns; late work is abandoned.
 
     Args:
         timeline: run times by round and by the moment of the opening.
-        close: from the one round that has just opened, its arrivals in order, to the seconds it lasts.
+        close: gives the length in seconds of the round that has just opened, from its sorted arrivals.
         overhead: seconds between a close and the next opening.
     """
     seconds = np.empty((timeline.rounds, timeline.workers))
@@ -40,5 +40,5 @@ def in_turn(timeline: Timeline, close: Callable[[SortedRounds], Seconds], overhe
 
 
 def first_in_turn(timeline: Timeline, count: int, overhead: Seconds = 0.0) -> Run:
-    """Close every round when `count` workers are in, or all that come, with all that arrive at that instant."""
+    """Close every round when `count` workers, or all that come, are in, with all arrivals at that instant."""
     return in_turn(timeline, lambda one: float(one.cut_at_count(count)[1][0]), overhead)

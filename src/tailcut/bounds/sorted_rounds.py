@@ -1,4 +1,4 @@
-"""The rounds of a table with their arrivals in order: what every bound looks at."""
+"""The rounds of a table with their arrivals in order, from which all bounds are computed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tailcut.table import Table
 from tailcut.types import BoolArray, FloatArray, IntArray, Seconds
 
 FAR = 1e300
-"""Stands for "never": finite, so that sums and products stay numbers."""
+"""Seconds that stand for "never"; finite, so that sums and products stay numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedRounds:
-    """Arrivals of each round in order.
+    """The arrivals of each round in order.
 
     Attributes:
         arrivals: `(rounds, workers)` seconds, increasing along a row, `FAR` beyond the last.
-        available: `(rounds,)` gradients that ever come.
-        settled: `(rounds,)` seconds until everybody has come or is known to be gone.
+        available: `(rounds,)` number of gradients that arrive at all.
+        settled: `(rounds,)` seconds until every worker has arrived or is known not to arrive.
     """
 
     arrivals: FloatArray
@@ -29,7 +29,7 @@ class SortedRounds:
 
     @staticmethod
     def of(table: Table) -> SortedRounds:
-        """Sort a table."""
+        """Sort the rounds of a table."""
         return SortedRounds.of_rows(table.seconds, table.observed)
 
     @staticmethod
@@ -41,20 +41,20 @@ class SortedRounds:
         return SortedRounds(np.where(np.isfinite(ordered), ordered, FAR), available, settled)
 
     def after(self, skip: int) -> SortedRounds:
-        """Without the first `skip` rounds."""
+        """Return the rounds after the first `skip` ones."""
         return SortedRounds(self.arrivals[skip:], self.available[skip:], self.settled[skip:])
 
     def cut_at_count(self, count: int) -> tuple[IntArray, FloatArray]:
-        """`(rounds,)` gradients and seconds when `count` workers are waited for, or all that come."""
+        """Return `(rounds,)` gradients and seconds of waiting for `count` workers, or for all that come."""
         close = np.where(self.available >= count, self.arrivals[:, count - 1], self.settled)
         return self.in_by(close), close
 
     def cut_at_time(self, seconds: Seconds) -> tuple[IntArray, FloatArray]:
-        """`(rounds,)` gradients and seconds when closing after `seconds`, though never with nothing."""
+        """Return `(rounds,)` gradients and seconds of closing after `seconds`, but after a first arrival."""
         close = np.maximum(np.minimum(seconds, self.settled), np.minimum(self.arrivals[:, 0], self.settled))
         return self.in_by(close), close
 
     def in_by(self, elapsed: FloatArray) -> IntArray:
-        """`(rounds,)` gradients that are in after `elapsed[t]` seconds of round t, at that very instant included."""
+        """Return `(rounds,)` gradients that arrive in the first `elapsed[t]` seconds of round t."""
         counts: IntArray = (self.arrivals <= elapsed[:, None]).sum(axis=1)
         return counts

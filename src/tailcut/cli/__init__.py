@@ -4,12 +4,12 @@
     *_command.py         one command each; it adds itself to `app`
     fit_kinds.py         what `fit` can fit
     arguments.py         checks of arguments that several commands share
-    threads.py           how many numpy has
-    progress.py          the bar, and what to show when work ends early
-    watching.py          the live view of a run, for whoever has a terminal
+    threads.py           the number of threads that numpy uses
+    progress.py          the progress bar, and the results that are kept when work ends early
+    watching.py          the live view of a run in a terminal
 
-A new command is a new file, and a line of `COMMANDS` in entry.py. A command is imported when it is called: most of them
-need packages that others do without.
+A new command is a new file, and a line of `COMMANDS` in entry.py. A command is imported when it is called:
+most of them need packages that the others do not.
 """
 
 # isort: off

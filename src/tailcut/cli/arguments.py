@@ -1,4 +1,4 @@
-"""Checks of arguments that several commands share; what cannot be is said before any work is done."""
+"""Checks of arguments that several commands share; impossible values are refused before any work is done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailcut.extras import require
 
 
 def at_least(name: str, value: int, least: int) -> None:
-    """Refuse an option below what makes sense."""
+    """Refuse an option whose value is below `least`."""
     if value < least:
         raise ParameterError(f"--{name} must be at least {least}, but got {value}. Try --{name} {least}.")
 
@@ -37,8 +37,8 @@ def listed(policies: str, always: Collection[str]) -> list[str]:
     """The policies named by `a,b,c`, each once.
 
     Args:
-        policies: as given.
-        always: what takes part anyway; naming it is no mistake.
+        policies: names separated by commas, as given on the command line.
+        always: names that take part anyway; they may be named, and are left out of the result.
     """
     specs = list(dict.fromkeys(spec.strip() for spec in policies.split(",")))
     if "" in specs:
@@ -49,23 +49,23 @@ def listed(policies: str, always: Collection[str]) -> list[str]:
 
 
 def check_writable(path: Path) -> None:
-    """Find out before the work, not after it, that its page cannot be written."""
+    """Refuse, before any work is done, a page that cannot be written."""
     require("Drawing the page", "matplotlib")
     check_file("--report", path, "page.html")
 
 
 def check_output(path: Path) -> None:
-    """The same for a model file."""
+    """Refuse, before any work is done, a model file that cannot be written."""
     check_file("--output", path, "model.safetensors")
 
 
 def check_file(option: str, path: Path, example: str) -> None:
-    """Find out before the work that a file cannot be written.
+    """Refuse, before any work is done, a file that cannot be written.
 
     Args:
-        option: that names the file.
+        option: the option of the command line that names the file.
         path: the file.
-        example: what a file of its kind might be called.
+        example: a name to suggest for a file of this kind.
     """
     folder = path.resolve().parent
     try:
@@ -82,5 +82,5 @@ def check_file(option: str, path: Path, example: str) -> None:
 
 
 def command_line() -> str:
-    """What was typed, for the page that came of it."""
+    """Return the command line as it was typed, to be shown on the page."""
     return shlex.join(["tailcut", *sys.argv[1:]])

@@ -57,11 +57,11 @@ def controller_command(
         raise ParameterError(f"rate must be one of {', '.join(RATES)}, but got {rate!r}.")
     if late not in ("finish", "abandon"):
         raise ParameterError(f"late must be 'finish' or 'abandon', but got {late!r}.")
-    # From the environment alone: anybody on this machine can read what is on a command line.
+    # Only from the environment: every user of this machine can read the command lines of processes.
     key = found_key()
     entrant = names.entrant(policy)
     rounds = Rounds(entrant.policy, entrant.acceptance, late_finish=late == "finish")
-    # Before anybody may connect: a folder that cannot be had is no reason to lose a training.
+    # Open the record's folders before workers can connect: an unusable one must not end a running training.
     asked = asked_now(policy, rate, late, workers, total, time.monotonic)
     learnt = [] if saved is None else [Learnt(saved, entrant.policy, rounds, _say, policy)]
     told = listeners(asked, journal, tensorboard, _say, learnt, goes_on=term > 1)
@@ -83,12 +83,12 @@ def controller_command(
         told.give_up()
         raise
     if is_deserted:
-        # The launcher puts another in its place; where worker 0 has started it, nobody does.
+        # The launcher then starts a replacement controller; a controller started by worker 0 gets none.
         raise typer.Exit(DESERTED)
 
 
 def _serve(hub: Hub, address: str, max_wait: float, told: Listener, key: Key | None, resumes: bool) -> bool:
-    """Be the controller; whether all workers that had a state have vanished before the end."""
+    """Run the controller; return whether all workers that had a state disconnected before the end."""
     from tailcut.engines.live.controller.serve import STOPPED, serve
 
     try:
@@ -115,12 +115,12 @@ def _announce(address: str) -> None:
 
 
 def _say(sentence: str) -> None:
-    # Whoever started this process may be gone, and with it the other end of its output.
+    # The process that started this one may have ended, and with it the reader of this output.
     with suppress(OSError):
         print(f"tailcut: {sentence}", file=sys.stderr, flush=True)
 
 
 def _orphaned() -> bool:
-    """Whether whoever started this process is gone: then nobody holds the other end of its input."""
+    """Return whether the process that started this one has ended, which closes standard input."""
     readable, _, _ = select.select([sys.stdin], [], [], 0)
     return bool(readable) and not sys.stdin.read(1)

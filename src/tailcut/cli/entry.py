@@ -40,14 +40,14 @@ COMMANDS: Mapping[str, str] = {
 
 
 class Commands(TyperGroup):
-    """All commands. Ctrl-C and system errors are answered here: further out typer would end without a word."""
+    """The group of all commands; it reports Ctrl-C and system errors, on which typer would exit silently."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return their names."""
+        """Return the names of the commands, in the order of `--help`."""
         return list(COMMANDS)
 
     def make_context(self, *given: Any, **more: Any) -> Any:
-        """Read the arguments. Typer imports much of what it needs only now, which takes time."""
+        """Parse the arguments; typer imports many of its modules only here, which takes time."""
         with _answering():
             return super().make_context(*given, **more)
 
@@ -64,7 +64,7 @@ def _answering() -> Iterator[None]:
     except KeyboardInterrupt:
         fail("Interrupted; nothing more was computed.", INTERRUPTED)
     except OSError as error:
-        # Further out typer would take a broken pipe of any kind for the end of this program's reader.
+        # Outside this block typer treats every broken pipe as the end of the reader of standard output.
         _refuse(error)
 
 
@@ -95,7 +95,7 @@ def _options(
 
 
 def load(arguments: Sequence[str]) -> None:
-    """Import the command that is called; all where none is, as for `--help` and for completion in a shell."""
+    """Import the module of the called command, or all modules for `--help` and shell completion."""
     first = arguments[0] if arguments else ""
     if first == "--version":
         return
@@ -106,13 +106,13 @@ def load(arguments: Sequence[str]) -> None:
 
 @functools.cache
 def _program(commands: int) -> Any:
-    """So many commands and their options, which typer would otherwise read from the functions again at every call."""
+    """Return the program for this number of commands; cached, because typer builds it from all functions."""
     del commands
     return typer.main.get_command(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line. What a user can mend is said in one sentence on standard error, without a traceback."""
+    """Run the command line; report errors that a user can fix in one sentence, without a traceback."""
     try:
         load(sys.argv[1:] if arguments is None else arguments)
         with checked_streams() as flush:
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 program = _program(len(app.registered_commands) + len(app.registered_groups))
                 program(args=arguments, prog_name="tailcut", standalone_mode=True)
             finally:
-                # A failed write must be known now: when Python ends it is too late for a sentence.
+                # Flush now: when Python exits it is too late to report a failed write.
                 flush()
     except OutputError as error:
         if not error.has_reader:

@@ -22,7 +22,7 @@ from tailcut.table import Table
 from tailcut.types import Seconds
 
 SEED = 100
-"""Not among the seeds 0 to 4 that a comparison draws: a model should not be judged on what it was trained on."""
+"""Default seed, outside the seeds 0 to 4 of a comparison: no model is judged on its training data."""
 
 
 @app.command("fit")
@@ -55,7 +55,7 @@ def fit_command(
         with _Bar(what, table, epochs) as bar:
             prepared = what.prepare(table, seed, bar.read)
             resumed = restore_unfinished(beside, kind, prepared.training, mark)
-            # What reading the rounds took is part of the budget; one epoch is always done.
+            # The time spent reading the rounds counts against --seconds; one epoch is always done.
             left = max(seconds - (time.monotonic() - begun), 1e-9)
             report = fit(
                 prepared.training,
@@ -105,7 +105,7 @@ def _refuse_output(source: str, output: Path) -> None:
 
 
 def _keep(beside: Path, kind: str, prepared: Prepared, mark: str) -> None:
-    """Write down an interrupted training and end the program."""
+    """Save an interrupted training and end the program."""
     done = prepared.training.standing().epochs
     if done == 0:
         fail("Interrupted before the first epoch was done; nothing was written.", INTERRUPTED)
@@ -163,7 +163,7 @@ def _count(number: int, what: str) -> str:
 
 
 class _Bar:
-    """One bar for reading rounds, then one for epochs, on standard error; nothing where nobody watches."""
+    """Two progress bars on standard error, for reading rounds and for epochs; hidden without a terminal."""
 
     def __init__(self, kind: Kind, table: Table, epochs: int) -> None:
         columns = (
@@ -187,11 +187,11 @@ class _Bar:
         self._progress.stop()
 
     def read(self) -> None:
-        """A round was read."""
+        """Advance the bar by one round that was read."""
         self._progress.advance(self._reading)
 
     def trained(self, standing: Standing, loss: float) -> None:
-        """An epoch is done."""
+        """Show a finished epoch with its held-out loss."""
         best = f", best {standing.best_loss:.4f}" if math.isfinite(standing.best_loss) else ""
         self._progress.update(self._reading, visible=False)
         self._progress.update(

@@ -1,4 +1,4 @@
-"""What `tailcut fit` can fit: how each kind of model is trained on a table, and written.
+"""The kinds of model that `tailcut fit` trains on a table, and how each is written to a file.
 
 torch is imported only when something is fitted.
 """
@@ -24,9 +24,9 @@ class Prepared:
     """A training before its first epoch.
 
     Attributes:
-        training: what to train.
-        untrained: held-out loss of what it begins with.
-        write: writes the best model so far to a file, with words about it.
+        training: the training to run.
+        untrained: held-out loss of the model before the first epoch.
+        write: writes the best model so far to a file, with the given metadata.
     """
 
     training: Training
@@ -39,10 +39,10 @@ class Kind:
     """One kind of model.
 
     Attributes:
-        start: what its training begins with, in words.
+        start: the model that its training begins with, in words.
         reads: whether all rounds are read one by one before the first epoch, which takes a while.
-        refuse: raises an `InputError` if it cannot be trained on a table.
-        prepare: table, seed, and whom to tell of each round read, to a training.
+        refuse: raises an `InputError` if this kind cannot be trained on a table.
+        prepare: makes a training from a table, a seed, and a function to call after each round read.
     """
 
     start: str
@@ -52,7 +52,7 @@ class Kind:
 
 
 def _prepared_bayes(table: Table, seed: int, advance: Callable[[], None]) -> Prepared:
-    """The forecaster runs over the table as a run would see it; its network is then told how it did."""
+    """Prepare a training on samples from a forecaster that runs over the table as it would in a real run."""
     require("tailcut fit", "torch")
     from tailcut.fitting.bayes import BayesTraining
     from tailcut.study.deep_samples import samples_of
@@ -64,12 +64,12 @@ def _prepared_bayes(table: Table, seed: int, advance: Callable[[], None]) -> Pre
 
 
 def _refuse_for_bayes(table: Table) -> None:
-    """Whatever can be replayed will do: bounds are learnt from, and who is absent is absent."""
+    """Refuse a table that cannot be replayed; censored run times and absent workers are allowed."""
     refuse_unplayable(table, 0.0)
 
 
 def _prepared_bdsgd(table: Table, seed: int, advance: Callable[[], None]) -> Prepared:
-    """As published, on windows of rounds."""
+    """Prepare the published training, which learns from windows of rounds."""
     del advance
     require("tailcut fit", "torch")
     from tailcut.fitting.bdsgd import BdsgdSettings, BdsgdTraining
@@ -82,7 +82,7 @@ def _prepared_bdsgd(table: Table, seed: int, advance: Callable[[], None]) -> Pre
 
 
 def _refuse_for_bdsgd(table: Table) -> None:
-    """Only rounds in which everybody was seen: the published model knows no censoring."""
+    """Refuse missing and censored run times, which the published model cannot use."""
     absent = int(np.isnan(table.seconds).sum())
     cut = int((~table.observed).sum()) - absent
     if absent or cut:
@@ -97,4 +97,4 @@ KINDS = {
     "bayes": Kind("the network that comes with the package", True, _refuse_for_bayes, _prepared_bayes),
     "bdsgd": Kind("a model of each worker's mean", False, _refuse_for_bdsgd, _prepared_bdsgd),
 }
-"""By the name of the policy that reads the file."""
+"""Kinds of model by the name of the policy that reads the file."""

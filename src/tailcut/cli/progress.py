@@ -1,4 +1,4 @@
-"""The bar, and what to show when work on several sources ends early."""
+"""The progress bar, and the results that are kept when work on several sources ends early."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Facts = TypeVar("Facts")
 
 @dataclass(frozen=True, slots=True)
 class Finished(Generic[Facts]):
-    """What was finished, and why the rest was not.
+    """The results of the finished sources, and the reason why the others are missing.
 
     Attributes:
         facts: one entry for each source that was finished; the last may be finished in part.
-        total: how many sources there were.
-        ended: what ended the work early; None if nothing did.
+        total: number of sources, finished or not.
+        ended: the exception that ended the work early; None if all sources were finished.
     """
 
     facts: tuple[Facts, ...]
@@ -34,7 +34,7 @@ class Finished(Generic[Facts]):
     ended: KeyboardInterrupt | InputError | None
 
     def say_why(self) -> None:
-        """After what was finished is shown: say why there is not more, and end the program."""
+        """End the program with the reason why sources are missing, if any are; call it after the results."""
         if isinstance(self.ended, InputError):
             raise self.ended
         if self.ended is None:
@@ -54,16 +54,16 @@ Work: TypeAlias = Callable[[Source, "Told"], Facts]
 def each_source(
     sources: Sequence[Source], steps: int, work: Work[Facts], show: Callable[[Facts], None]
 ) -> Finished[Facts]:
-    """Work on one source after the other behind a bar; what was finished may have taken hours and is kept.
+    """Work on one source after the other, with a progress bar; keep finished results if the work ends early.
 
     Args:
-        sources: in order.
-        steps: how often `work` will report progress, all sources together.
-        work: a source, and whom to tell what was finished, to its facts.
+        sources: the sources, in the order of work.
+        steps: number of times `work` will report progress, for all sources together.
+        work: computes the facts of a source, and reports its progress to a `Told`.
         show: called with the facts of each source as soon as they are there, while no bar is drawn.
 
     Raises:
-        InputError: before anything was finished.
+        InputError: `work` raised it before any source was finished.
     """
     done: list[Facts] = []
     ended: KeyboardInterrupt | InputError | None = None
@@ -85,17 +85,17 @@ def each_source(
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The receiver of what was finished of one source: steps of the bar, and rows."""
+    """The progress reports of one source: steps of the bar, and finished rows."""
 
     _bar: _Bar
     _source: Source
 
     def step(self, what: str) -> None:
-        """Move the bar on and name what was finished."""
+        """Advance the bar by one step and name what was finished."""
         self._bar.advance(f"{Path(self._source.name).name}: {what}")
 
     def row(self, said: str) -> None:
-        """Print a line above the bar where somebody watches a terminal."""
+        """Print a line above the bar if standard error is a terminal."""
         self._bar.leave(f"{Path(self._source.name).name}: {said}")
 
 
@@ -114,7 +114,7 @@ class _Bar:
             self._progress.console.print(line, markup=False, highlight=False)
 
     def pause(self, show: Callable[[], None]) -> None:
-        """Take the bar away while something is printed on standard output."""
+        """Remove the bar while `show` prints on standard output."""
         if self._progress.disable:
             show()
             return
@@ -127,7 +127,7 @@ class _Bar:
 def _progress(total: int) -> Iterator[_Bar]:
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
     console = Console(stderr=True)
-    # Where nobody watches it would leave an empty line.
+    # Without a terminal the bar would leave an empty line.
     off = not console.is_interactive
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=off) as progress:
         yield _Bar(progress, total)

@@ -1,4 +1,4 @@
-"""`tailcut report`: what a study found, from the journals in its folder."""
+"""`tailcut report`: the results of a study, from the journals in its folder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def report_command(
     ] = False,
 ) -> None:
     """Tell how soon each arm of a study reached its target, and write a page with plots."""
-    # Only here: no other command needs what reads journals, and it takes a second to load.
+    # Imported only here: these modules take a second to load, and no other command reads journals.
     from tailcut.report.study import study_json, study_markdown, write_study_page
     from tailcut.study.grid.collect import collect
     from tailcut.study.grid.summary import study_facts
@@ -46,7 +46,7 @@ def report_command(
     if as_json and markdown:
         raise ParameterError("--json and --markdown both want standard output. Give one of them.")
     page = output if output is not None or as_json or markdown else folder / PAGE
-    # First what is in the folder: where there is none, a page in it is not what is wrong.
+    # Read the folder first: if it does not exist, the error must be about the folder, not about the page.
     found = collect(folder)
     if page is not None:
         check_file("--output", page, PAGE)

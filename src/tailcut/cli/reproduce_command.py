@@ -38,7 +38,7 @@ def reproduce_command(
     """Run a scaled-down version of a paper's experiments; say of each claim whether it holds here."""
     task = "digits" if data is None else f"mnist:folder={data}"
     require("tailcut reproduce", *names.task_modules(task), "matplotlib")
-    # torch is slow to load, and most commands do without it.
+    # Imported only here: torch is slow to load, and most commands do not need it.
     from tailcut.report.reproduce import claims_table, reproduction_json, write_reproduction_page
     from tailcut.study.grid.makers import Makers
     from tailcut.study.reproduce.carry_out import carry_out
@@ -52,7 +52,7 @@ def reproduce_command(
     if processes is not None:
         at_least("processes", processes, 1)
     level = "full" if full else "quick"
-    names.task(task)  # What cannot be read is said before any work is done.
+    names.task(task)  # Refuse data that cannot be read before any work is done.
     shelf = Shelf(out or Path("out") / (f"{paper}-full" if full else paper))
     try:
         kept = shelf.claim({"paper": paper, "level": level, "task": task, "edition": EDITION})

@@ -1,7 +1,7 @@
-"""Standard output and standard error of the program: what cannot be written is an error, and a sentence.
+"""Standard output and standard error of the program, with every write checked.
 
-Standard output carries results, so that a failed write ends the program. Standard error carries sentences for people; a
-failed write there cannot be told to anybody and is ignored.
+Standard output carries results, so a failed write ends the program. Standard error carries messages for
+people; a failed write there cannot be reported and is ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class OutputError(TailcutError):
     """Standard output cannot be written.
 
     Attributes:
-        has_reader: whether a sentence is of use; a pipe whose reader has ended, as with `| head`, has no reader.
+        has_reader: false for a pipe whose reader has ended, as with `| head`; no message is useful then.
     """
 
     def __init__(self, problem: OSError) -> None:
@@ -32,15 +32,15 @@ class OutputError(TailcutError):
 
 @contextmanager
 def checked_streams() -> Iterator[Callable[[], object]]:
-    """Check every write to the standard streams while the block lasts; give a function that writes what is buffered.
+    """Check every write to the standard streams while the block runs; yield a function that flushes output.
 
     Raises:
-        OutputError: standard output is closed, or a write to it has failed; also from the function.
+        OutputError: standard output is closed, or a write failed; the yielded function raises it too.
     """
     _reopen_closed()
     before = sys.stdout, sys.stderr
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that cannot show a letter is no reason to fail.
+        # Escape the characters that a terminal cannot show, instead of failing.
         sys.stdout.reconfigure(errors="backslashreplace")
     out = _Checked(sys.stdout, OutputError)
     sys.stdout, sys.stderr = cast(TextIO, out), cast(TextIO, _Checked(sys.stderr, None))
@@ -51,7 +51,7 @@ def checked_streams() -> Iterator[Callable[[], object]]:
 
 
 def _reopen_closed() -> None:
-    """Open the null device in place of closed streams: the next file would take their number, and what is printed."""
+    """Open the null device for closed streams: else the next file gets their descriptor, and the output."""
     is_closed = sys.stdout is None
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
@@ -78,7 +78,7 @@ class _Checked:
         return len(text)
 
     def flush(self) -> None:
-        """Write what is buffered."""
+        """Flush the stream."""
         self._try(self._stream.flush)
 
     def __getattr__(self, name: str) -> Any:
@@ -88,7 +88,7 @@ class _Checked:
         try:
             write()
         except OSError as problem:
-            # What is still buffered would fail again when Python ends, and change the exit code.
+            # Redirect to the null device: buffered text would fail again at exit, and change the exit code.
             with suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
             if self._error is not None:

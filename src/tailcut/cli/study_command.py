@@ -34,7 +34,7 @@ def study_command(
         raise ParameterError(
             f"--processes must be at least 1, but got {processes}. Leave it out for one per core."
         )
-    # Read once: what is claimed below is what was understood here.
+    # Read the file once, so that the folder records exactly the text that was parsed.
     text = study_text(file)
     study = study_in(text, file)
     require(

@@ -1,11 +1,11 @@
-"""One thread for numpy's matrices, unless the environment says otherwise; to be imported before numpy is.
+"""Limits numpy's linear algebra to one thread, unless the environment sets a number; import before numpy.
 
-They are small: a second thread takes more than it gives, and turns idly between two of them, for tens of
-milliseconds, on a processor that somebody needs.
+The matrices are small: a second thread costs more time than it saves. Between two operations it spins for
+tens of milliseconds on a core that another process needs.
 """
 
 import os
 
 if "OMP_NUM_THREADS" not in os.environ:
-    # Which numpy would go by as well, were the other not there.
+    # OpenBLAS would read OMP_NUM_THREADS too, if its own variable were not set.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

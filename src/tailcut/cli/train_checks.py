@@ -1,4 +1,4 @@
-"""What `tailcut train` refuses before any process is started."""
+"""Checks of the arguments of `tailcut train`, before any process is started."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 TORCH, RAY = "torch", "ray"
 MOST_WORKERS = 256
-"""On one machine."""
+"""Most worker processes on one machine."""
 RESULT = "train.json"
-"""In the folder of a run's records."""
+"""Name of the file with the results, in the folder of a run's records."""
 
 
 def check_engine(engine: str, servers: int, address: str | None, checkpoints: Path | None) -> None:
-    """Refuse an engine that is none, and what does not go with it."""
+    """Refuse an unknown engine, and options that the engine does not have."""
     if engine not in (TORCH, RAY):
         raise UnknownNameError("engine", engine, (TORCH, RAY))
     if servers < 1:
@@ -38,7 +38,7 @@ def check_engine(engine: str, servers: int, address: str | None, checkpoints: Pa
 
 
 def check_workers(workers: int, address: str | None) -> None:
-    """Refuse more processes than one machine bears; a cluster says itself what it has room for."""
+    """Refuse more processes than one machine can run; a Ray cluster checks its own capacity."""
     if address is None and workers > MOST_WORKERS:
         raise ParameterError(
             f"--workers must be at most {MOST_WORKERS}, but got {workers}. Try --workers 8, or name a Ray cluster by "
@@ -47,7 +47,7 @@ def check_workers(workers: int, address: str | None) -> None:
 
 
 def check_names(job: Job, engine: str) -> None:
-    """Everything that goes by a name, before any process is started."""
+    """Check all parts of a job that are given by name, before any process is started."""
     from tailcut.learning.optimisers import OPTIMISERS
     from tailcut.learning.rates import RATES
 
@@ -76,7 +76,7 @@ def _check_policy(arm: Arm, job: Job, engine: str) -> None:
             raise
         raise UnknownNameError("policy", arm.policy, [*names.policies(), "ddp"]) from error
     if engine == TORCH:
-        # Only here: it needs packages that training on Ray does without.
+        # Imported only here: it needs packages that training on Ray does not.
         from tailcut.engines.live.controller.checks import check_parameters
 
         if entrant.acceptance.max_staleness != 0:
@@ -102,7 +102,7 @@ def check_data(job: Job, task: Task) -> None:
 
 
 def check_outputs(report: Path | None, journal: Path | None) -> None:
-    """Whether what comes of it can be written."""
+    """Refuse a page or a journal folder that cannot be written."""
     if report is not None:
         check_writable(report)
     if journal is not None:

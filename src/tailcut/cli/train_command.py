@@ -1,4 +1,4 @@
-"""`tailcut train`: the built-in tasks in real processes, under policies and under plain DDP, with delays put in."""
+"""`tailcut train`: the built-in tasks in real processes, under policies or plain DDP, with added delays."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
     from tailcut.learning.tasks.base import Target
 
 ROWS = 2000
-"""Mini-batches of each worker whose delays are drawn; then they repeat."""
+"""Number of mini-batches per worker whose delays are drawn; then the delays repeat."""
 UPDATES = 200
-"""Unless something else is said."""
+"""Default number of updates, without a target."""
 PATIENT_UPDATES = 10_000
-"""At most, where a target ends the training."""
+"""Default for the most updates of a training that ends at a target."""
 PRELOAD = (
     "tailcut.cli.train_command",
     "tailcut.engines.live.train.session",
     "tailcut.learning.tasks.presets",
-    # What the digits and the first optimiser of a process import: a second each.
+    # Imports of the digits task and of the first optimizer in a process; each takes a second.
     "sklearn.datasets",
     "tailcut.learning.first_optimizer",
 )
-"""Imported once for all processes."""
+"""Modules that are imported once for all processes."""
 PASSED = {
     "sleep": "passed asleep",
     "burn": "passed computing",
@@ -159,15 +159,15 @@ def train_command(
 
 
 def _work(folder: Path) -> None:
-    """What each process does."""
+    """Run one worker process."""
     from tailcut.engines.live.train.session import run_worker
 
     run_worker(folder, names.task, _say)
 
 
 def _source(slow: str, workers: int) -> Source:
-    """The table, or the cluster: of as many workers as there are, unless it is said how many."""
-    source, most = names.source(slow), max(workers, 2)  # The smallest has two.
+    """Return the named table or cluster; a cluster gets as many workers as the job unless it names `n=`."""
+    source, most = names.source(slow), max(workers, 2)  # A cluster has at least two workers.
     told = any(part.startswith("n=") for part in slow.split(":")[1:])
     if not isinstance(source, Sampled) or told or source.cluster.workers == most:
         return source
@@ -180,7 +180,7 @@ def _delays(source: Source, workers: int, unit: float, seed: int) -> Delays:
 
 
 def _carried_out(job: Job, delays: Delays, goal: Target) -> tuple[Trained, ...]:
-    """Train in processes of their own, and read what they left."""
+    """Train in separate processes, and summarize the notes that they wrote."""
     with scratch_folder() as folder:
         write_job(folder, job, delays)
         _say(f"Starting {job.workers} processes …")
@@ -198,7 +198,7 @@ def _carried_out(job: Job, delays: Delays, goal: Target) -> tuple[Trained, ...]:
 
 
 def _run(job: Job, work: Callable[[], None]) -> int:
-    """Train in processes; a terminal shows what each of them does if the run is recorded."""
+    """Train in processes; show what each of them does if there is a terminal and the run is recorded."""
     from tailcut.engines.live.train.processes import in_processes
 
     console = Console(stderr=True)

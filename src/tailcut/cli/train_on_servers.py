@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tailcut.learning.tasks.base import Target
 
 STORE = 512 << 20
-"""Bytes of the object store of a cluster that is started here."""
+"""Size of the object store of a Ray cluster that is started here, in bytes."""
 PAUSE = 0.25
-"""Seconds between two refreshments of the live view."""
+"""Seconds between two refreshes of the live view."""
 
 
 def check_arms(job: Job) -> None:
-    """Refuse what no server can do, before anything is started."""
+    """Refuse arms that parameter servers cannot train, before anything is started."""
     for arm in job.arms:
         if arm.is_ddp:
             raise ParameterError(
@@ -51,16 +51,16 @@ def train_on_servers(
     checkpoints: Path | None,
     say: Callable[[str], None],
 ) -> tuple[Trained, ...]:
-    """Train every arm of a job; whoever sits at a terminal sees what each worker does, if the run is recorded.
+    """Train every arm of a job; show what each worker does if there is a terminal and the run is recorded.
 
     Args:
-        job: what to do.
-        delays: which seconds workers are held up.
-        goal: when an arm has got where it should.
-        servers: shards of the parameters.
-        address: of a Ray cluster; None starts one here.
-        checkpoints: folder to keep versions in; None for none.
-        say: is told how it goes.
+        job: the training to carry out.
+        delays: seconds by which each worker is delayed, mini-batch by mini-batch.
+        goal: the figure at which an arm has reached its target.
+        servers: number of parameter servers, each with one shard of the parameters.
+        address: address of a Ray cluster; None starts one here.
+        checkpoints: folder for checkpoints; None writes none.
+        say: receives messages about the progress.
     """
     from tailcut.engines.servers.cluster import cluster, load_ray
     from tailcut.engines.servers.computing import net_of
@@ -88,7 +88,7 @@ def train_on_servers(
 
 
 def _paced(refresh: Callable[[], None]) -> Callable[[object], None]:
-    """A few times a second, however often it is called."""
+    """Return a function that calls `refresh` at most every `PAUSE` seconds, however often it is called."""
     due = 0.0
 
     def call(driver: object) -> None:
@@ -113,7 +113,7 @@ def _plan(job: Job, arm: Arm, delays: Delays, goal: Target, servers: int, checkp
 
     entrant = names.entrant(arm.policy)
     assert isinstance(entrant.policy, Policy)
-    # A policy that cuts between micro-batches says how many it reckons with.
+    # A policy that stops work between micro-batches gives their number itself.
     micro = entrant.policy.micro
     pieces = micro if micro > 1 else job.pieces if arm.until_closed else 1
     folder = checkpoints
@@ -145,7 +145,7 @@ def _listener(job: Job, arm: Arm, say: Callable[[str], None]) -> Listener:
 
 
 def _trained(arm: Arm, job: Job, result: Result, goal: Target) -> Trained:
-    # Of updates that were undone and made again the last counts.
+    # Where an update was undone and repeated, only the last attempt counts.
     last = {
         record.version: (seconds, record) for seconds, record in zip(result.made, result.rounds, strict=False)
     }

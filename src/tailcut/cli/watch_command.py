@@ -1,4 +1,4 @@
-"""`tailcut watch`: what goes on in a live training, as its folder tells it."""
+"""`tailcut watch`: a live view of a training, from the files in its folder."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tailcut.errors import InputError
 from tailcut.types import Seconds
 
 EVERY: Seconds = 0.25
-"""Between two looks."""
+"""Pause between two reads of the run's folder, in seconds."""
 PATIENCE: Seconds = 60.0
-"""Without news after which a run is taken for broken off: not every controller can say that it ends."""
+"""Seconds without news after which a run counts as broken off: a killed controller cannot record its end."""
 
 
 @app.command("watch")
@@ -45,7 +45,7 @@ def watch_command(
             )
         watch(watched, console)
     except KeyboardInterrupt:
-        # The run goes on; whoever watched it has seen enough.
+        # Ctrl-C ends only the view; the run continues.
         return
 
 
@@ -53,7 +53,7 @@ def watch(watched: Watched, console: Console, pause: Callable[[Seconds], None] =
     """Show a run until it ends.
 
     Raises:
-        InputError: there is no run, or it has not been heard of for long.
+        InputError: for `PATIENCE` seconds no run has begun, or the run has written nothing.
     """
     with Live(console=console, auto_refresh=False) as live:
         waited: Seconds = 0.0

@@ -1,4 +1,4 @@
-"""A live view of a run's folder, for whoever has a terminal: `tailcut watch`, and commands that train."""
+"""The live view of a run's folder in a terminal, for `tailcut watch` and the commands that train."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tailcut.types import Seconds
 
 
 class Watched:
-    """A run that is looked at again and again.
+    """A run whose folder is read repeatedly.
 
     Args:
-        folder: of the run; it may not be there yet.
-        calendar: seconds since 1970.
+        folder: folder of the run; it may not exist yet.
+        calendar: returns the seconds since 1970.
 
     Attributes:
-        now: how it stood at the last look; None if nothing was known.
-        age: seconds since that was written.
+        now: state of the run when it was last read; None if there was none.
+        age: seconds since that state was written.
     """
 
     def __init__(self, folder: Path, calendar: Callable[[], Seconds] = time.time) -> None:
@@ -39,14 +39,14 @@ class Watched:
 
     @property
     def over(self) -> bool:
-        """Whether the run has ended."""
+        """Return whether the run had ended when it was last read."""
         return self.now is not None and self.now.over
 
     def look(self) -> LiveView | None:
-        """How it stands, to be printed; None as long as there is no run.
+        """Read the run's state and return it for printing; None as long as there is no run.
 
         Raises:
-            InputError: the folder holds something else.
+            InputError: the folder holds files that are not a readable run.
         """
         if self._asked is None:
             if not self._files.run.exists():
@@ -59,13 +59,13 @@ class Watched:
 
 @contextmanager
 def shown(folders: Sequence[Path], console: Console) -> Iterator[Callable[[], None]]:
-    """A view at the bottom of the terminal while something else runs; call what it gives every now and then.
+    """Show runs at the bottom of the terminal while the block runs; yield a function that refreshes the view.
 
-    Lines that are to be seen meanwhile go through `console.print`. Where nobody watches nothing is shown.
+    Print other lines through `console.print` meanwhile. Nothing is shown without a terminal.
 
     Args:
-        folders: of runs that come one after the other; the first that has not ended is shown.
-        console: where.
+        folders: folders of runs that follow one another; the first run that has not ended is shown.
+        console: the terminal to draw on.
     """
     coming = deque(Watched(folder) for folder in folders)
     with Live(console=console, auto_refresh=False, transient=True) as live:
@@ -73,7 +73,7 @@ def shown(folders: Sequence[Path], console: Console) -> Iterator[Callable[[], No
         def refresh() -> None:
             if not (coming and console.is_interactive):
                 return
-            # What is shown is no reason to end what runs: a file may be half written.
+            # A file may be half written, and a failed view must not end the training.
             with suppress(InputError):
                 view = coming[0].look()
                 if view is not None:

@@ -1,7 +1,7 @@
-"""Clusters: where run times come from in virtual time.
+"""Clusters, which generate the run times of workers in virtual time.
 
-A cluster draws run times (`sample`) and knows the exact law of the next round given what drove the last ones
-(`law`). The null case is `Iid`; `slow_at`, `fail_at` and `Switch` wrap other clusters; `PRESETS` have names.
+A cluster draws run times (`sample`) and knows the exact law of the next round given its hidden state (`law`).
+The null case is `Iid`; `slow_at`, `fail_at` and `Switch` wrap other clusters; `PRESETS` holds the named ones.
 """
 
 from tailcut.clusters.anytime import CEDAR, NIAGARA, SleepingRanks, delayed

@@ -45,17 +45,17 @@ def _plus_delay(base: Law, mean: Seconds, sd: Seconds) -> Law:
 @final
 @dataclass(frozen=True, slots=True)
 class SleepingRanks(Cluster):
-    """In every round exactly `sleepers` workers, chosen at random, sleep before they compute.
+    """A cluster in which `sleepers` workers, chosen at random in every round, sleep before they compute.
 
     This is the load that eager-SGD (Li et al., PPoPP 2020) was measured under. There is no hidden state
     (0 columns).
 
     Attributes:
         n: workers.
-        sleepers: how many sleep in each round.
-        sleep: for how many seconds.
-        median: seconds of computing.
-        sigma: standard deviation of the log of computing.
+        sleepers: number of workers that sleep in each round.
+        sleep: seconds that each of them sleeps.
+        median: median compute time, seconds.
+        sigma: standard deviation of the log compute time.
         overhead: seconds between a close and the next opening.
     """
 
@@ -77,7 +77,7 @@ class SleepingRanks(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.n
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
@@ -88,10 +88,10 @@ class SleepingRanks(Cluster):
         return Sample(Table.dense(seconds, source="sleeping ranks"), np.empty((rounds, 0)))
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """Exact while the possible sets of sleepers number at most 128, each then a scenario of one group.
+        """Return the law, exact for at most 128 possible sets of sleepers, each a scenario of one group.
 
         Beyond that, workers are taken as independent, each asleep with probability sleepers/n: the marginals
-        are exact, only "exactly so many" is lost.
+        are exact, but the number of sleepers then varies.
         """
         del hidden
         return _sleeping(self)

@@ -1,4 +1,4 @@
-"""What a cluster is: where run times come from in virtual time."""
+"""The base class of clusters, which generate run times in virtual time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailcut.types import NO_NODE, FloatArray, Forecast, IntArray, Seconds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Run times drawn from a cluster, with what drove them.
+    """Run times drawn from a cluster, with the hidden states behind them.
 
     Attributes:
         table: `(rounds, workers)` run times.
@@ -28,7 +28,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Run times in two parts: what each round brings, and the state of the machines, which may move by the clock.
+    """Run times in two factors: the noise of each round, and the machines' state, which may follow the clock.
 
     Attributes:
         noise: `(rounds, workers)` seconds in the usual state, drawn afresh for each round.
@@ -65,16 +65,16 @@ class Cluster(ABC):
     @property
     @abstractmethod
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
 
     @property
     def about(self) -> str:
-        """What this very cluster is, in one line; empty where its name says it all."""
+        """The description of this cluster in one line; empty where its name is enough."""
         return ""
 
     @property
     def has_law(self) -> bool:
-        """Whether `law` knows the exact law; where it does not, it raises a `ParameterError`."""
+        """Return whether the exact law is known; where it is not, `law` raises a `ParameterError`."""
         return True
 
     @abstractmethod
@@ -86,13 +86,13 @@ class Cluster(ABC):
         """The exact law of the next run times given the hidden state `(k,)` at the end of the last round."""
 
     def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
-        """Draw what `rounds` rounds bring, and `slots` >= `rounds` steps of the path that the hidden state takes.
+        """Draw the noise of `rounds` rounds, and `slots` >= `rounds` steps of the path of the hidden state.
 
-        The same generator state gives the same draw. A cluster whose hidden state moves says here how; this method
-        serves those whose state stays as it is.
+        The same generator state gives the same draw. This method serves clusters with a constant hidden
+        state; other clusters override it.
 
         Raises:
-            ParameterError: the state moves, or workers come and go, and the cluster does not say how by the clock.
+            ParameterError: the state changes, or workers come and go, without an override of this method.
         """
         sample = self.sample(rounds, rng)
         if not sample.table.whole or not (sample.hidden == sample.hidden[:1]).all():
@@ -103,5 +103,5 @@ class Cluster(ABC):
         return Split(sample.table.seconds, np.ones((slots, self.workers)))
 
     def nodes(self) -> IntArray:
-        """`(workers,)` the machine each worker runs on, `NO_NODE` where that means nothing."""
+        """`(workers,)` the machine each worker runs on, `NO_NODE` where the cluster has no machines."""
         return np.full(self.workers, NO_NODE, dtype=np.int64)

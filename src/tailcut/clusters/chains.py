@@ -8,10 +8,10 @@ from tailcut.types import BoolArray
 
 
 def two_state(start: BoolArray, steps: int, p_on: float, p_off: float, rng: np.random.Generator) -> BoolArray:
-    """Independent chains that switch on with probability `p_on` a step and off with `p_off`.
+    """Draw independent chains that switch on with probability `p_on` per step and off with `p_off`.
 
     Args:
-        start: `(k,)` which are on before the first step.
+        start: `(k,)` true for each chain that is on before the first step.
         steps: how many steps to draw.
         p_on: probability of off -> on.
         p_off: probability of on -> off.
@@ -30,13 +30,13 @@ def two_state(start: BoolArray, steps: int, p_on: float, p_off: float, rng: np.r
 
 
 def stationary_start(k: int, p_on: float, p_off: float, rng: np.random.Generator) -> BoolArray:
-    """`(k,)` states as they are in the long run: on with probability p_on / (p_on + p_off)."""
+    """Draw `(k,)` states from the stationary law: on with probability p_on / (p_on + p_off)."""
     start: BoolArray = rng.random(k) < p_on / (p_on + p_off)
     return start
 
 
 def longer(states: BoolArray, steps: int, p_on: float, p_off: float, rng: np.random.Generator) -> BoolArray:
-    """Return `(steps + 1, k)` states: those of `two_state` and those that come after them."""
+    """Return `(steps + 1, k)` states: the given ones of `two_state`, continued where they are too few."""
     more = max(steps + 1 - len(states), 0)
     later = two_state(states[-1], more, p_on, p_off, rng)[1:]
     return np.concatenate([states, later])[: steps + 1]

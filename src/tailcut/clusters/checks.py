@@ -16,27 +16,27 @@ def require(ok: bool, rule: str, value: object, remedy: str) -> None:
 
 
 def positive(name: str, value: float) -> None:
-    """A finite number > 0."""
+    """Require a finite number > 0."""
     require(0 < value < math.inf, f"{name} must be > 0 and finite", value, "give a positive number")
 
 
 def at_least(name: str, value: float, low: float) -> None:
-    """A finite number >= `low`."""
+    """Require a finite number >= `low`."""
     require(low <= value < math.inf, f"{name} must be >= {low:g} and finite", value, f"give {low:g} or more")
 
 
 def probability(name: str, value: float) -> None:
-    """A number from 0 to 1."""
+    """Require a number from 0 to 1."""
     require(0 <= value <= 1, f"{name} must be between 0 and 1", value, "give a probability such as 0.1")
 
 
 def chance(name: str, value: float) -> None:
-    """A probability that is not 0, of something that has to happen some day."""
+    """Require a probability > 0, of an event that must happen at some time."""
     require(0 < value <= 1, f"{name} must be > 0 and at most 1", value, "give a probability such as 0.1")
 
 
 def whole(name: str, value: int, low: int) -> None:
-    """A whole number >= `low`."""
+    """Require a whole number >= `low`."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     require(
         is_whole and value >= low, f"{name} must be a whole number >= {low}", value, f"give {low} or more"

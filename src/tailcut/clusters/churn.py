@@ -20,21 +20,22 @@ from tailcut.types import BoolArray, FloatArray, Forecast, Seconds
 @final
 @dataclass(frozen=True, slots=True)
 class FailAndReturn(Cluster):
-    """Independent log-normal run times; workers fail, stay away for a geometric number of rounds, and return.
+    """Independent log-normal run times; workers fail, are absent for a geometric number of rounds and return.
 
-    In the round in which a worker fails its time is not observed: `seconds` is the moment at which the loss
-    is noticed, uniform over what its run time would have been. It is then absent (NaN) for 1, 2, … rounds.
-    The first `safe` workers never fail, so that many are present in every round. All are present in round 0.
+    In the round in which a worker fails its time is not observed: `seconds` is the moment at which the
+    failure is noticed, uniform over what its run time would have been. It is then absent (NaN) for 1, 2, …
+    rounds. The first `safe` workers never fail, so that many are present in every round. All are present in
+    round 0.
 
-    Hidden state: `(n,)` 1 for each worker that takes part in the coming round; returns are settled by then.
+    Hidden state: `(n,)` 1 for each worker that takes part in the coming round, returned workers included.
 
     Attributes:
         n: workers.
         p_fail: probability that a present worker fails in a round.
         p_return: probability, at the end of each round of absence, that it is back for the next.
         sigma: standard deviation of the log run time.
-        median: seconds.
-        safe: how many workers never fail, at least 2.
+        median: median run time, seconds.
+        safe: number of workers that never fail, at least 2.
         overhead: seconds between a close and the next opening.
     """
 
@@ -58,7 +59,7 @@ class FailAndReturn(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.n
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
@@ -73,20 +74,20 @@ class FailAndReturn(Cluster):
         return Sample(table, present[:-1].astype(np.float64))
 
     def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
-        """Draw; a worker fails when the last slot before its absence ends, with what it is computing then."""
+        """Draw noise and presence; a worker fails when the last slot before its absence ends."""
         present = self._presence(slots, rng)[:-1]
         noise = LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
         return Split(noise, np.where(present, 1.0, np.nan))
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """Independent workers among those present; with probability `p_fail` one never arrives."""
+        """Return laws of the present workers; unless safe, one never arrives with probability `p_fail`."""
         usual = curves.independent((LogNormal(self.median, self.sigma),) * self.n)
         workers = np.flatnonzero(hidden > 0.5)
         lost = np.where(workers < self.safe, 0.0, self.p_fail)[:, None]
         return Forecast.independent(workers, usual.times, lost + (1 - lost) * usual.survival[0, workers])
 
     def _presence(self, rounds: int, rng: np.random.Generator) -> BoolArray:
-        """`(rounds + 1, n)` who takes part in each round; in the last before an absence it fails."""
+        """Draw `(rounds + 1, n)` presence by round; a worker fails in the last round before an absence."""
         mortal = np.ones(self.n - self.safe, dtype=np.bool_)
         safe = np.ones((rounds + 1, self.safe), dtype=np.bool_)
         return np.concatenate([safe, two_state(mortal, rounds, self.p_return, self.p_fail, rng)], axis=1)

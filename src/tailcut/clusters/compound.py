@@ -44,7 +44,7 @@ class Shifted(Law):
         return self.law.sample(rng, shape) + self.by
 
     def landmarks(self) -> FloatArray:
-        """Those of the law, plus `by`."""
+        """The landmarks of the law, plus `by`."""
         return self.law.landmarks() + self.by
 
 
@@ -76,7 +76,7 @@ class Scaled(Law):
         return self.law.sample(rng, shape) * self.factor
 
     def landmarks(self) -> FloatArray:
-        """Those of the law, times the factor."""
+        """The landmarks of the law, times the factor."""
         return self.law.landmarks() * self.factor
 
 
@@ -102,7 +102,7 @@ class Mixture(Law):
         return total
 
     def quantile(self, p: FloatArray) -> FloatArray:
-        """By bisection between the smallest and the largest quantile of the parts."""
+        """Find the quantiles by bisection between the smallest and the largest quantile of the parts."""
         each = np.stack([law.quantile(p) for law in self.laws])
         return _invert(self.survival, p, each.min(axis=0), each.max(axis=0))
 
@@ -120,7 +120,7 @@ class Mixture(Law):
         return drawn
 
     def landmarks(self) -> FloatArray:
-        """Those of every part alike, so that a rare one is resolved as well as a frequent one."""
+        """The landmarks of every part, so that a rare part is resolved as well as a frequent one."""
         return np.concatenate([law.landmarks() for law in self.laws])
 
 
@@ -144,7 +144,7 @@ class Sum(Law):
         return averaged
 
     def quantile(self, p: FloatArray) -> FloatArray:
-        """By bisection."""
+        """Find the quantiles by bisection."""
         # One of two terms is below its p/2 quantile with probability at most p, and likewise above.
         low = self.first.quantile(p / 2) + self.second.quantile(p / 2)
         high = self.first.quantile((1 + p) / 2) + self.second.quantile((1 + p) / 2)

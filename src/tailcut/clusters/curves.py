@@ -1,4 +1,4 @@
-"""From laws to forecasts: time grids, survival curves on them, and curves moved to another grid."""
+"""Forecasts made from laws: time grids, survival curves on them, and curves moved to another grid."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lognormal(levels: FloatArray, sigma: float, landmarks: FloatArray) -> Foreca
 
 
 def spread(values: FloatArray, size: int = 32) -> FloatArray:
-    """At most `size` of the values, evenly by rank and with both extremes: enough to place a grid."""
+    """Return at most `size` values, evenly spaced by rank, with both extremes: enough to place a grid."""
     ordered = np.sort(values)
     if len(ordered) <= size:
         return ordered
@@ -68,7 +68,7 @@ def interpolate(forecast: Forecast, times: FloatArray) -> FloatArray:
 
 
 def without(forecast: Forecast, worker: int) -> Forecast:
-    """The forecast of everybody else; groups left empty disappear."""
+    """Return the forecast without one worker; groups left empty disappear."""
     keep = forecast.workers != worker
     used, groups = np.unique(forecast.groups[keep], return_inverse=True)
     return Forecast(
@@ -77,7 +77,7 @@ def without(forecast: Forecast, worker: int) -> Forecast:
 
 
 def frozen(forecast: Forecast) -> Forecast:
-    """The same forecast, its arrays made read-only so that it can be shared."""
+    """Make the arrays of a forecast read-only, so that it can be shared, and return it."""
     for array in (forecast.workers, forecast.times, forecast.survival, forecast.weights, forecast.groups):
         array.setflags(write=False)
     return forecast

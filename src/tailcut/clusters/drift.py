@@ -1,4 +1,4 @@
-"""Laws that change with time: smoothly, or all of a sudden."""
+"""Laws that change with time, gradually or suddenly."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Drift(Cluster):
     Attributes:
         n: workers.
         factor: how many times slower the slowest level is than the first.
-        period: rounds; of a whole swing up and down for "sine", until the level stays for "linear".
+        period: rounds of a whole swing up and down for "sine"; rounds until the level stays for "linear".
         shape: "sine" swings smoothly between 1 and factor (in the logarithm), "linear" climbs once.
         sigma: standard deviation of the log run time.
-        median: seconds in round 0.
+        median: median run time in round 0, seconds.
         overhead: seconds between a close and the next opening.
     """
 
@@ -57,11 +57,11 @@ class Drift(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.n
 
     def level(self, rounds: FloatArray) -> FloatArray:
-        """How many times slower than in round 0 everybody is in each of these rounds."""
+        """Return the level in each of these rounds: run times as a multiple of those in round 0."""
         share = rounds / self.period
         if self.shape == "linear":
             return 1 + (self.factor - 1) * np.minimum(share, 1.0)
@@ -75,12 +75,12 @@ class Drift(Cluster):
         return Sample(Table.dense(seconds, source="drift"), hidden)
 
     def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
-        """Draw as `sample` does; the level goes by slots."""
+        """Draw noise as `sample` does; the level changes with the slots."""
         noise = LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
         return Split(noise, np.repeat(self.level(curves.rounds_column(slots)), self.n, axis=1))
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """Independent workers at the round's level."""
+        """Return independent laws, scaled to the round's level."""
         usual = curves.independent((LogNormal(self.median, self.sigma),) * self.n)
         times = usual.times * float(self.level(hidden[:1])[0])
         return Forecast(usual.workers, times, usual.survival, usual.weights, usual.groups)
@@ -89,9 +89,9 @@ class Drift(Cluster):
 @final
 @dataclass(frozen=True, slots=True)
 class Switch(Cluster):
-    """`before` up to round `at` - 1, `after` from round `at` on, which then begins with its own round 0.
+    """A cluster that is `before` up to round `at` - 1; then `after`, which begins with its own round 0.
 
-    Hidden state: the number of the coming round, then the hidden state of the cluster in force, filled up
+    Hidden state: the number of the coming round, then the hidden state of the current cluster, padded
     with NaN. Worker i stays worker i and is reported on the node it has in `before`.
 
     Attributes:
@@ -118,16 +118,16 @@ class Switch(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.before.workers
 
     @property
     def has_law(self) -> bool:
-        """Whether both clusters know theirs."""
+        """Return whether the laws of both clusters are known."""
         return self.before.has_law and self.after.has_law
 
     def nodes(self) -> IntArray:
-        """`(workers,)` as in `before`."""
+        """The nodes of the workers in `before`, `(workers,)`."""
         return self.before.nodes()
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
@@ -146,7 +146,7 @@ class Switch(Cluster):
         return Sample(table, np.concatenate([curves.rounds_column(rounds), inner], axis=1))
 
     def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
-        """Draw both; work begun from slot `at` on follows the second cluster, whose path then begins."""
+        """Draw both; work begun in slot `at` or later follows the second cluster, whose path begins there."""
         first = self.before.split(rounds, max(slots, rounds), rng)
         second = self.after.split(rounds, max(slots - self.at, rounds), rng)
         require(
@@ -161,7 +161,7 @@ class Switch(Cluster):
         return Split(first.noise, scale, first.tick, tuple(switches))
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """The law of the cluster in force."""
+        """The law of the current cluster."""
         inner = hidden[1:][~np.isnan(hidden[1:])]
         return (self.before if hidden[0] < self.at else self.after).law(inner)
 

@@ -1,4 +1,4 @@
-"""Scripted trouble: one worker is slow, or fails, at a given round of any cluster or table."""
+"""Scripted faults: one worker is slow, or fails, at a given round of any cluster or table."""
 
 from __future__ import annotations
 
@@ -60,14 +60,16 @@ def fail_at(source: Cluster | Table, worker: int, round: int, back: int | None =
 @final
 @dataclass(frozen=True, slots=True)
 class SlowAt(Cluster):
-    """See `slow_at`. Hidden state: the number of the coming round, then that of `inner`.
+    """A cluster with one slow worker (`slow_at`).
+
+    Hidden state: the number of the coming round, then that of `inner`.
 
     Attributes:
-        inner: the cluster it happens to.
-        worker: to whom.
-        round: from which round on.
-        factor: how many times slower.
-        rounds: for how many rounds.
+        inner: the cluster without the fault.
+        worker: the worker that is slow.
+        round: the first round in which it is slow.
+        factor: factor of its run times.
+        rounds: number of rounds in which it is slow.
         overhead: seconds between a close and the next opening; NaN takes that of `inner`.
     """
 
@@ -85,16 +87,16 @@ class SlowAt(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.inner.workers
 
     @property
     def has_law(self) -> bool:
-        """Whether `inner` knows its law."""
+        """Return whether the law of `inner` is known."""
         return self.inner.has_law
 
     def nodes(self) -> IntArray:
-        """`(workers,)` as in `inner`."""
+        """The nodes of the workers in `inner`, `(workers,)`."""
         return self.inner.nodes()
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
@@ -104,14 +106,14 @@ class SlowAt(Cluster):
         return Sample(table, _numbered(inner.hidden))
 
     def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
-        """Draw as `inner`; the worker is slow in the slots of those numbers."""
+        """Draw from `inner`; the worker is slow in slots `round` to `round + rounds - 1`."""
         inner = self.inner.split(rounds, slots, rng)
         scale = inner.scale.copy()
         scale[self.round : self.round + self.rounds, self.worker] *= self.factor
         return replace(inner, scale=scale)
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """That of `inner`; the slow worker's curve is stretched while it is slow."""
+        """Return the law of `inner`; the slow worker's curve is stretched while it is slow."""
         usual = self.inner.law(hidden[1:])
         if not self.round <= hidden[0] < self.round + self.rounds:
             return usual
@@ -124,12 +126,14 @@ class SlowAt(Cluster):
 @final
 @dataclass(frozen=True, slots=True)
 class FailAt(Cluster):
-    """See `fail_at`. Hidden state: the number of the coming round, then that of `inner`.
+    """A cluster with one failing worker (`fail_at`).
+
+    Hidden state: the number of the coming round, then that of `inner`.
 
     Attributes:
-        inner: the cluster it happens to.
-        worker: who fails.
-        round: in which round; the loss is noticed at half of its run time.
+        inner: the cluster without the fault.
+        worker: the worker that fails.
+        round: the round in which it fails; the failure is noticed at half of its run time.
         back: the first round it takes part in again, None for never.
         overhead: seconds between a close and the next opening; NaN takes that of `inner`.
     """
@@ -147,16 +151,16 @@ class FailAt(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.inner.workers
 
     @property
     def has_law(self) -> bool:
-        """Whether `inner` knows its law."""
+        """Return whether the law of `inner` is known."""
         return self.inner.has_law
 
     def nodes(self) -> IntArray:
-        """`(workers,)` as in `inner`."""
+        """The nodes of the workers in `inner`, `(workers,)`."""
         return self.inner.nodes()
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
@@ -165,14 +169,14 @@ class FailAt(Cluster):
         return Sample(_failed(inner.table, self.worker, self.round, self.back), _numbered(inner.hidden))
 
     def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
-        """Draw as `inner`; the worker is lost when slot `round` begins."""
+        """Draw from `inner`; the worker fails when slot `round` begins."""
         inner = self.inner.split(rounds, slots, rng)
         scale = inner.scale.copy()
         scale[self.round : self.back, self.worker] = np.nan
         return replace(inner, scale=scale)
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """That of `inner`, where the worker never arrives in the round it fails in and is then left out."""
+        """Return the law of `inner`; the worker never arrives in the round it fails in, then is left out."""
         usual = self.inner.law(hidden[1:])
         coming = int(hidden[0])
         if coming == self.round:

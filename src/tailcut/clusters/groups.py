@@ -1,4 +1,4 @@
-"""Groups of workers that slow down in turn, by the calendar."""
+"""Groups of workers that slow down in turn, on a fixed schedule."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class GroupsInTurn(Cluster):
 
     Attributes:
         n: workers, in contiguous blocks of even size.
-        groups: how many groups.
-        period: rounds each is slow.
-        factor: how many times slower.
+        groups: number of groups.
+        period: rounds for which each group is slow.
+        factor: factor of a slow group's run times.
         sigma: standard deviation of the log run time.
         median: seconds of a worker that is not slow.
         overhead: seconds between a close and the next opening.
@@ -68,11 +68,11 @@ class GroupsInTurn(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.n
 
     def nodes(self) -> IntArray:
-        """`(workers,)` the group of each."""
+        """`(workers,)` the group of each worker."""
         return blocks(self.n, self.groups)
 
     def slow_group(self, rounds: IntArray) -> IntArray:
@@ -87,13 +87,13 @@ class GroupsInTurn(Cluster):
         return Sample(table, curves.rounds_column(rounds))
 
     def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
-        """Draw as `sample` does; the calendar goes by slots."""
+        """Draw noise as `sample` does; the slow group changes with the slots."""
         slow = self.slow_group(np.arange(slots))[:, None] == self.nodes()
         noise = LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
         return Split(noise, np.where(slow, self.factor, 1.0))
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """Independent workers; the calendar says who is slow."""
+        """Return independent laws; the number of the round decides which group is slow."""
         return _turn(self, int(self.slow_group(hidden[:1].astype(np.int64))[0]))
 
 

@@ -21,16 +21,15 @@ from tailcut.types import BoolArray, FloatArray, Forecast, Seconds
 @final
 @dataclass(frozen=True, slots=True)
 class FixedLevels(Cluster):
-    """Each worker has its own level for good, drawn once; run times are log-normal around it.
+    """Workers with fixed levels, each drawn once; run times are log-normal around the level.
 
-    Which worker is how slow belongs to the cluster (`level_seed`), not to the sample. Hidden state: `(n,)`
-    the levels, seconds.
+    The levels belong to the cluster (`level_seed`), not to the sample. Hidden state: `(n,)` levels, seconds.
 
     Attributes:
         n: workers.
         spread: standard deviation of the log level, which is normal, between workers.
         sigma: standard deviation of the log run time within a worker.
-        median: seconds, of the levels.
+        median: median of the levels, seconds.
         level_seed: seed of the levels.
         overhead: seconds between a close and the next opening.
     """
@@ -52,7 +51,7 @@ class FixedLevels(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.n
 
     def levels(self) -> FloatArray:
@@ -68,14 +67,14 @@ class FixedLevels(Cluster):
         return Sample(Table.dense(seconds, source="fixed levels"), np.tile(levels, (rounds, 1)))
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """Independent workers around the levels `hidden`."""
+        """Return independent log-normal laws around the levels `hidden`."""
         return curves.lognormal(hidden, self.sigma, LogNormal(1.0, self.sigma).quantile(LEVELS))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PersistentStates(Cluster):
-    """Each worker by itself falls into long slow spells; how slow is drawn anew for each spell and stays.
+    """Workers that independently go through long slow spells, each spell with one factor drawn for it.
 
     A spell's factor is log-uniform between `low` and `high`. Hidden state: `(n,)` the factor of each worker
     at the end of the last round, 1 where it is not slow. It starts from its stationary law.
@@ -115,17 +114,17 @@ class PersistentStates(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.n
 
     @property
     def p_recover(self) -> float:
-        """Probability a round that a slow spell ends."""
+        """Probability per round that a slow spell ends."""
         return 1 / self.dwell
 
     @property
     def p_slow(self) -> float:
-        """Probability a round that a slow spell begins."""
+        """Probability per round that a slow spell begins."""
         return self.slow_share / (self.dwell * (1 - self.slow_share))
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
@@ -136,7 +135,7 @@ class PersistentStates(Cluster):
         return Sample(Table.dense(seconds, source="persistent states"), level[:-1])
 
     def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
-        """Draw as `sample` does; spells then go on for as many steps as there are slots."""
+        """Draw as `sample` does; the spells are then continued to `slots` steps."""
         slow, factors = self._drawn(rounds, rng)
         noise = LogNormal(self.median, self.sigma).sample(rng, (rounds, self.n))
         slow = longer(slow, slots, self.p_slow, self.p_recover, rng)
@@ -153,7 +152,7 @@ class PersistentStates(Cluster):
         return drawn
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """Independent workers: each stays as it is, or recovers, or falls into a spell of unknown factor."""
+        """Return independent laws: workers keep their state, recover, or begin a spell of unknown factor."""
         slow = hidden > 1
         landmarks = self.median * curves.spread(LogNormal(1.0, self.sigma).quantile(LEVELS), 64)
         ends = np.append(curves.spread(hidden), [1.0, self.low, math.sqrt(self.low * self.high), self.high])
@@ -180,7 +179,7 @@ class PersistentStates(Cluster):
 
 
 def _levels(slow: BoolArray, factors: FloatArray) -> FloatArray:
-    """Return `(steps, n)` factors: that with which a spell began, for the whole spell; 1 outside."""
+    """Return `(steps, n)` factors: that of a spell's first step for the whole spell, 1 outside spells."""
     begins = slow.copy()
     begins[1:] &= ~slow[:-1]
     # Every row looks up the row in which its spell began.

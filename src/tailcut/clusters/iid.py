@@ -1,4 +1,4 @@
-"""Workers that know nothing of each other or of the past: the null case."""
+"""Clusters whose run times are independent between workers and between rounds: the null case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailcut.types import FloatArray, Forecast, Seconds
 @final
 @dataclass(frozen=True, slots=True)
 class Iid(Cluster):
-    """`n` workers, every run time drawn independently from one law. There is no hidden state (0 columns).
+    """A cluster of `n` workers whose run times are independent draws from one law. No hidden state.
 
     Example:
         >>> from tailcut.clusters import Iid, LogNormal
@@ -36,7 +36,7 @@ class Iid(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.n
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
@@ -45,7 +45,7 @@ class Iid(Cluster):
         return Sample(Table.dense(seconds, source="iid"), np.empty((rounds, 0)))
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """The same in every round; `hidden` is empty."""
+        """Return the law, which is the same in every round; `hidden` is empty."""
         del hidden
         return curves.independent((self.marginal,) * self.n)
 
@@ -53,7 +53,7 @@ class Iid(Cluster):
 @final
 @dataclass(frozen=True, slots=True)
 class Independent(Cluster):
-    """Worker i's run times are drawn independently from `marginals[i]`. No hidden state (0 columns)."""
+    """A cluster in which worker i draws run times independently from `marginals[i]`. No hidden state."""
 
     marginals: tuple[Law, ...]
     overhead: Seconds = 0.0
@@ -65,7 +65,7 @@ class Independent(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return len(self.marginals)
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
@@ -77,6 +77,6 @@ class Independent(Cluster):
         return Sample(Table.dense(seconds, source="independent"), np.empty((rounds, 0)))
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """The same in every round; `hidden` is empty."""
+        """Return the law, which is the same in every round; `hidden` is empty."""
         del hidden
         return curves.independent(self.marginals)

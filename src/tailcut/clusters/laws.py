@@ -1,7 +1,7 @@
-"""Laws of one positive number of seconds: what a single run time, or a delay, is drawn from.
+"""Laws of one positive number of seconds, from which a single run time, or a delay, is drawn.
 
-`lognormal.py` adds the log-normal ones, `compound.py` builds further laws out of others. Every law can be
-drawn from, and knows its survival function, its quantiles and its mean; all four say the same thing.
+`lognormal.py` adds the log-normal ones, `compound.py` builds further laws out of others. Every law has
+samples, a survival function, quantiles and a mean, which agree with each other.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def open_uniform(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray
 @final
 @dataclass(frozen=True, slots=True)
 class Deterministic(Law):
-    """Always the same `value`, >= 0 seconds."""
+    """The constant `value`, >= 0 seconds."""
 
     value: Seconds = 1.0
 
@@ -98,7 +98,7 @@ class Uniform(Law):
         return self.low + (self.high - self.low) * p
 
     def mean(self) -> Seconds:
-        """Half-way."""
+        """The middle between low and high."""
         return (self.low + self.high) / 2
 
 
@@ -142,7 +142,7 @@ class TruncatedNormal(Law):
 @final
 @dataclass(frozen=True, slots=True)
 class ShiftedExponential(Law):
-    """At least `shift` seconds, plus an exponential of mean `scale` seconds."""
+    """An exponential law with a mean of `scale` seconds, shifted by `shift` seconds."""
 
     shift: Seconds = 0.5
     scale: Seconds = 0.5

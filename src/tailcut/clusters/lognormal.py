@@ -18,7 +18,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 @final
 @dataclass(frozen=True, slots=True)
 class LogNormal(Law):
-    """The logarithm is normal with standard deviation `sigma`; half of the draws exceed `median` seconds."""
+    """A law whose logarithm is normal with standard deviation `sigma`; its median is `median` seconds."""
 
     median: Seconds = 1.0
     sigma: float = 0.2
@@ -75,7 +75,7 @@ class ParetoTailed(Law):
 
     @property
     def threshold(self) -> Seconds:
-        """Where the tail begins."""
+        """The seconds at which the tail begins."""
         from scipy.special import ndtri
 
         return float(self.median * math.exp(-self.sigma * ndtri(self.tail)))
@@ -87,7 +87,7 @@ class ParetoTailed(Law):
         return np.where(t <= q, body, self.tail * np.maximum(t / q, 1.0) ** -self.alpha)
 
     def quantile(self, p: FloatArray) -> FloatArray:
-        """Of the body up to 1 - tail, of the tail beyond."""
+        """The quantile of the body for p up to 1 - tail, of the tail beyond."""
         from scipy.special import ndtri
 
         body = self.median * np.exp(self.sigma * ndtri(p))
@@ -95,7 +95,7 @@ class ParetoTailed(Law):
         return np.where(p <= 1 - self.tail, body, self.threshold * beyond ** (-1 / self.alpha))
 
     def mean(self) -> Seconds:
-        """Infinite for alpha <= 1."""
+        """The mean; infinite for alpha <= 1."""
         from scipy.special import ndtr, ndtri
 
         if self.alpha <= 1:

@@ -33,14 +33,14 @@ class MarkovNodes(Cluster):
 
     Attributes:
         n: workers, in contiguous blocks of even size on the nodes.
-        node_count: how many nodes.
-        p_slow: probability a round that a node becomes slow.
-        p_recover: probability a round that a slow node recovers.
-        factor: how many times slower.
+        node_count: number of nodes.
+        p_slow: probability per round that a node becomes slow.
+        p_recover: probability per round that a slow node recovers.
+        factor: factor of the run times on a slow node.
         median: seconds of a worker on a node that is not slow.
-        rho: how much of a_i remains from one round to the next.
+        rho: autocorrelation of a_i from one round to the next.
         sd: stationary standard deviation of a_i (log scale).
-        noise: standard deviation of what is new in every round (log scale).
+        noise: standard deviation of the independent noise of each round (log scale).
         p_spike: probability of a spike, for each worker and round.
         alpha: index of the spikes' tail.
         overhead: seconds between a close and the next opening.
@@ -79,11 +79,11 @@ class MarkovNodes(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.n
 
     def nodes(self) -> IntArray:
-        """`(workers,)` the node of each."""
+        """`(workers,)` the node of each worker."""
         return blocks(self.n, self.node_count)
 
     def sample(self, rounds: int, rng: np.random.Generator) -> Sample:
@@ -100,7 +100,7 @@ class MarkovNodes(Cluster):
         return Sample(Table.dense(seconds, self.nodes(), source="Markov nodes"), hidden)
 
     def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
-        """Draw as `sample` does; nodes and levels then go on for as many steps as there are slots."""
+        """Draw as `sample` does; nodes and levels are then continued to `slots` steps."""
         slow, log_noise, levels, spikes = self._drawn(rounds, rng)
         noise = self.median * np.exp(log_noise)
         if spikes is not None:
@@ -117,7 +117,7 @@ class MarkovNodes(Cluster):
         centres = np.full(self.n, math.log(self.median))
         if self.sd > 0:
             centres += self.rho * hidden[self.node_count :]
-        # A node that cannot matter needs no scenarios.
+        # Nodes that never become slower need no scenarios.
         matters = self.p_slow > 0 and self.factor > 1
         shifts = np.array([0.0, math.log(self.factor)] if matters else [0.0])
         times = self._times(curve, centres, shifts)
@@ -140,7 +140,7 @@ class MarkovNodes(Cluster):
     def _drawn(
         self, rounds: int, rng: np.random.Generator
     ) -> tuple[BoolArray, FloatArray, FloatArray | None, FloatArray | None]:
-        """Draw slow nodes, log noise, levels and spikes; the first and the third begin with what precedes round 0."""
+        """Draw slow nodes, log noise, levels and spikes; row 0 of nodes and levels precedes round 0."""
         start = stationary_start(self.node_count, self.p_slow, self.p_recover, rng)
         slow = two_state(start, rounds, self.p_slow, self.p_recover, rng)
         log_noise = self.noise * rng.standard_normal((rounds, self.n))
@@ -162,7 +162,7 @@ class MarkovNodes(Cluster):
         return levels
 
     def _longer_levels(self, levels: FloatArray, slots: int, rng: np.random.Generator) -> FloatArray:
-        """Return `(slots + 1, n)` levels: those given and those that come after them."""
+        """Return `(slots + 1, n)` levels: the given ones, continued where they are too few."""
         shocks = self._innovation * rng.standard_normal((max(slots + 1 - len(levels), 0), self.n))
         level = levels[-1]
         for shock in shocks:

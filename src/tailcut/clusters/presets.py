@@ -1,4 +1,4 @@
-"""Clusters with a name: what `tailcut compare NAME` and the documentation talk about."""
+"""The named clusters, as in `tailcut compare NAME` and in the documentation."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class Preset:
     """A named cluster.
 
     Attributes:
-        name: what it is called. about: one line. factory: makes it; every parameter is a keyword with a
-        default, `n` (workers) and `overhead` among them. rounds: how many rounds a comparison draws unless
-        told otherwise.
+        name: the name of the cluster.
+        about: its description in one line.
+        factory: makes it; all parameters are keywords with defaults, `n` (workers) and `overhead` included.
+        rounds: default number of rounds that a comparison draws.
 
     Example:
         >>> PRESETS["demo8"].factory(n=12).workers
@@ -80,7 +81,7 @@ def _demo8(
 def _some_slower(
     *, n: int, slower: int, factor: float, at: int, sigma: float = 0.1, overhead: Seconds = 0.0
 ) -> Switch:
-    """From round `at` on the first `slower` workers are `factor` times slower, for good."""
+    """Make a cluster whose first `slower` workers are `factor` times slower from round `at` on."""
     whole("slower", slower, 0)
     require(slower <= n, f"slower must be at most n = {n}", slower, "lower it or raise n")
     usual = LogNormal(1.0, sigma)
@@ -105,7 +106,7 @@ def _sudden_change(
 def _anytime(
     delays: Delays, *, base: Seconds, n: int = 32, sigma: float = 0.02, overhead: Seconds = 0.0
 ) -> Iid:
-    """The delays are the paper's; the computing they are added to is ours, of the same order."""
+    """Make a cluster with the paper's delays, added to compute times of our own of the same order."""
     return Iid(delayed(LogNormal(base, sigma), delays), n, overhead)
 
 
@@ -153,4 +154,4 @@ _ALL = (
 )
 
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
-"""Every named cluster."""
+"""All named clusters by name."""

@@ -21,11 +21,11 @@ class SpikedCurve:
 
     Attributes:
         start: the first grid point.
-        step: between grid points.
+        step: distance between grid points.
         core: `(points,)` survival less its last value.
         slopes: `(points,)` difference to the next value, 0 at the end.
         rest: survival at the last grid point.
-        alpha: rate at which it falls from there.
+        alpha: exponential rate at which survival falls beyond that point.
     """
 
     start: float

@@ -1,4 +1,4 @@
-"""Who computes which mini-batch in virtual time, from its start to its fate."""
+"""Bookkeeping of mini-batches in virtual time: which worker computes which one, from start to fate."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from tailcut.work import Update, Work
 
 
 class Jobs(ABC):
-    """Which mini-batch a worker takes next, and how long it is."""
+    """The choice of the mini-batch that a worker takes next, and of its length."""
 
     @abstractmethod
     def begin(self, worker: WorkerId, row: int) -> tuple[int, float]:
-        """A worker starts: the number of its mini-batch, and its length as a multiple of the table's run time."""
+        """Start a mini-batch; return its number, and its length as a multiple of the table's run time."""
 
     @abstractmethod
     def dropped(self, work: Work) -> None:
-        """A mini-batch was begun in vain."""
+        """Note that the gradient of a started mini-batch is not used."""
 
 
 @final
 class InOrder(Jobs):
-    """The mini-batch that belongs to the row, of usual length; what is dropped is gone."""
+    """The mini-batch that belongs to the row, at its usual length; a dropped one is not repeated."""
 
     def begin(self, worker: WorkerId, row: int) -> tuple[int, float]:
-        """The row's own."""
+        """Return the row's number, and 1."""
         del worker
         return row, 1.0
 
     def dropped(self, work: Work) -> None:
-        """Gone."""
+        """Do nothing: a dropped mini-batch is not repeated."""
         del work
 
 
 class Books:
-    """Who computes what, from start to fate."""
+    """The mini-batches of all workers, from start to fate."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -48,32 +48,32 @@ class Books:
         self._late: list[Work] = []
 
     def start(self, work: Work) -> None:
-        """A worker begins."""
+        """Record that a worker starts a mini-batch."""
         self._running[work.worker] = work
         self._started.append(work)
 
     def arrive(self, worker: WorkerId, version: int) -> None:
-        """A worker is done, unless it was told to stop before."""
+        """Record that a worker has finished, unless it was told to stop before."""
         work = self._running.get(worker)
         if work is not None and work.version == version:
             del self._running[worker]
             self._arrived.setdefault((worker, version), []).append(work)
 
     def stop(self, worker: WorkerId) -> None:
-        """A worker drops what it computes, or is gone with it."""
+        """Record that a worker drops what it computes, or leaves with it."""
         work = self._running.pop(worker, None)
         if work is not None:
             self._dropped.append(work)
             self._jobs.dropped(work)
 
     def settle(self, command: Settle) -> None:
-        """What arrived outside its own round was used, or came in vain."""
+        """Record a gradient as late if it was pending at the close of its round and is not used."""
         if command.fate is not Fate.USED and (command.worker, command.version) in self._arrived:
             self._late.append(self._take(command.worker, command.version, -1))
             self._jobs.dropped(self._late[-1])
 
     def close(self, command: CloseRound, opened: Seconds, now: Seconds) -> Update:
-        """A round has closed: what it took, and all that began and ended since the one before."""
+        """Close a round; return what it took, and the work started, dropped or late since the last close."""
         for worker in command.abandon:
             self.stop(worker)
         accepted = tuple(self._take(one.worker, one.version) for one in command.accepted)
@@ -83,7 +83,7 @@ class Books:
         return Update(command.record, opened, now, accepted, shares, *begun)
 
     def _take(self, worker: WorkerId, version: int, place: int = 0) -> Work:
-        """One of those that wait; of workers with none left nothing is kept."""
+        """Remove and return the mini-batch with index `place` of those a worker has finished at a version."""
         waiting = self._arrived[worker, version]
         work = waiting.pop(place)
         if not waiting:

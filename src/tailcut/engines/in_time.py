@@ -1,4 +1,4 @@
-"""When something came that is read late."""
+"""The time that counts for an event that is read late."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from tailcut.types import Seconds
 
 
 def in_time(now: Seconds, wake_at: Seconds | None) -> Seconds:
-    """The moment to count for something that is read now, where a wake-up is due at `wake_at` (None: never).
+    """Return the time that counts for an event read now, if a wake-up is due at `wake_at` (None: never).
 
-    What came while the engine was busy counts as in time for a wake-up that has passed meanwhile: otherwise the first
-    of several that wait to be read would close the round on the others.
+    An event that came while the engine was busy counts as in time for a wake-up that has passed meanwhile:
+    otherwise the first of several unread events would close the round before the others are counted.
 
     Example:
         >>> in_time(5.0, None), in_time(5.0, 4.0), in_time(5.0, 6.0)

@@ -1,4 +1,4 @@
-"""A look at the net in training, on the data kept back."""
+"""The evaluation of the net during training, on held-out data."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tailcut.types import Seconds
 @final
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a task tells of a net.
+    """The result of one evaluation of the net.
 
     Attributes:
-        version: of the parameters.
-        seconds: at which they were there, since the run began, where it was looked; a worker that was late sees old
-            versions late.
-        figures: that the task tells.
+        version: version of the parameters.
+        seconds: seconds from the start of the run until the evaluating process had these parameters; a late
+            worker has them late.
+        figures: results that the task computes, by name.
 
     Example:
         >>> print(Look(20, 1.53, {"test_loss": 0.25}))
@@ -30,6 +30,6 @@ class Look:
     figures: Mapping[str, float]
 
     def __str__(self) -> str:
-        """A line for people."""
+        """Return the result as a line for people."""
         figures = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in self.figures.items())
         return f"{self.seconds:5.1f} s, {self.version} updates: {figures}"

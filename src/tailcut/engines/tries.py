@@ -1,16 +1,16 @@
-"""How often one version is tried: a net that has diverged has no finite gradient, however often it is asked."""
+"""Limit on the attempts at one version: a net that has diverged yields no finite gradient in any of them."""
 
 from __future__ import annotations
 
 from typing import final
 
 MOST_TRIES = 100
-"""Rounds of one version whose gradients were all not finite. Scales of mixed precision find their place in fewer."""
+"""Most rounds of one version without a finite gradient. Loss scaling of mixed precision settles in fewer."""
 
 
 @final
 class Tries:
-    """Of the version that is trained.
+    """The number of rounds that were opened for the current version.
 
     Example:
         >>> tries = Tries()
@@ -23,7 +23,7 @@ class Tries:
         self._count = 0
 
     def opened(self, version: int) -> str | None:
-        """A round of a version opens; why the run cannot go on, None where it can."""
+        """Count a round of a version; return why the run cannot go on, as a sentence; None if it can."""
         self._count = self._count + 1 if version == self._version else 1
         self._version = version
         if self._count <= MOST_TRIES:

@@ -1,1 +1,1 @@
-"""Training of run-time models: a loop that stops early, can be interrupted and goes on where it was."""
+"""Training of run-time models: a loop that stops early, can be interrupted, and can be resumed."""

@@ -1,4 +1,4 @@
-"""A training with Adam: all that it stands on, as arrays and back."""
+"""The base of trainings with Adam, whose whole state can be saved as arrays and restored."""
 
 # ruff: noqa: E402
 
@@ -16,13 +16,13 @@ from tailcut.fitting.loop import Arrays, Standing, Training
 
 
 class AdamTraining(Training):
-    """What trainings with Adam have in common; a subclass trains in `epoch` and hands its loss to `_ended`.
+    """The base of trainings with Adam; a subclass trains in `epoch` and passes its loss to `_ended`.
 
     Args:
         module: the network, with its first weights.
         rate: Adam's first step size.
-        weight_decay: as AdamW's.
-        generator: of everything random in the training.
+        weight_decay: weight decay of AdamW.
+        generator: random generator for the whole training.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class AdamTraining(Training):
         self._best = weights_of(module)
 
     def standing(self) -> Standing:
-        """How far it is."""
+        """Return the progress of the training."""
         return self._standing
 
     def arrays(self) -> Arrays:
@@ -50,7 +50,7 @@ class AdamTraining(Training):
         return out
 
     def restore(self, arrays: Arrays) -> None:
-        """Take over a state given by `arrays` of a training with the same data, settings and seed."""
+        """Restore a state from `arrays` of a training with the same data, settings and seed."""
         now = {name: torch.tensor(array) for name, array in _under("now.", arrays).items()}
         self._trained.load_state_dict(now)
         moments: dict[int, dict[str, Tensor]] = {}
@@ -75,7 +75,7 @@ class AdamTraining(Training):
             group["lr"] = rate
 
     def _ended(self, loss: float) -> float:
-        """An epoch has ended with this held-out loss: keep the weights if they are the best so far."""
+        """Record a finished epoch with its held-out loss; keep the weights if they are the best so far."""
         self._standing = self._standing.after(loss)
         if self._standing.best_epoch == self._standing.epochs:
             self._best = weights_of(self._trained)

@@ -1,8 +1,8 @@
-"""Training the deep part of `bayes`: where, on the forecast's own scale, did run times really lie?
+"""Training of the network of `bayes`, which learns where run times fall on the forecast's own scale.
 
-A sample is what the network reads of one worker before a round, and the bin of u = F(x) into which its true run time
-then fell (`study.deep_samples` makes them). The loss is the negative log-likelihood of the bins under the corrected
-hazards; it asks only which bin, so a run time that repeats exactly wins nothing extra.
+A sample holds the features of one worker before a round, and the bin of u = F(x) into which its true run time
+then fell (`study.deep_samples` makes them). The loss is the negative log-likelihood of the bins under the
+corrected hazards; it depends on the bin alone, so a run time that repeats exactly gains nothing extra.
 """
 
 # ruff: noqa: E402
@@ -73,12 +73,12 @@ def bin_loss(log_odds: Tensor, bins: Tensor) -> Tensor:
 
 
 class BayesTraining(AdamTraining):
-    """Adam on the bins' likelihood.
+    """A training of the network with Adam on the likelihood of the bins.
 
     Args:
-        samples: with some held out.
-        start: weights to begin with, as the prior that comes with the package; None begins with no correction.
-        seed: of first weights and the order of samples.
+        samples: samples to learn from, some of them held out.
+        start: initial weights, such as the prior of the package; None begins with no correction.
+        seed: seed of the initial weights and of the order of samples.
     """
 
     def __init__(self, samples: Samples, start: Deep | None, seed: int) -> None:
@@ -96,7 +96,7 @@ class BayesTraining(AdamTraining):
         self.untrained = self._loss()
 
     def epoch(self) -> float:
-        """Every sample once, in a new order, at a falling rate."""
+        """Train on every sample once, in a new order, at a falling rate."""
         features, bins = self._learn
         self._at_rate(RATE * 0.9**self._standing.epochs)
         order = torch.randperm(len(bins), generator=self._generator)

@@ -1,4 +1,4 @@
-"""The deep part of `bayes` in a model file: which arrays it has, and what they must be."""
+"""Model files of the network of `bayes`, whose arrays are checked when they are read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_bayes(path: str | os.PathLike[str]) -> Deep:
     """Read a trained network.
 
     Raises:
-        ModelFileError: it is missing, damaged, or no such model.
+        ModelFileError: the file is missing, damaged, or holds another kind of model.
     """
     file = read_model(path, KIND)
     layers = range(len(SIZES) - 1)
@@ -44,6 +44,6 @@ def read_bayes(path: str | os.PathLike[str]) -> Deep:
 
 @cache
 def read_prior() -> Deep:
-    """The network that comes with the package, trained on simulated clusters by `tailcut pretrain`."""
+    """Read the network of the package, which `tailcut pretrain` trained on simulated clusters."""
     with as_file(files("tailcut.fitting").joinpath("prior.safetensors")) as path:
         return read_bayes(path)

@@ -26,13 +26,13 @@ CEILING_RANK = 0.995
 LARGEST_STEP = 5.0
 HELD_OUT_SAMPLES = 4
 FORETOLD_SAMPLES = 4
-"""Draws of the coming state by which training of a mixture judges how well a round was foretold."""
+"""Draws of the coming state with which training of a mixture scores its forecast of a round."""
 FEW_WORKERS, MANY_WORKERS = 64, 512
 
 
 @dataclass(frozen=True, slots=True)
 class BdsgdSettings:
-    """How the published model is trained; the paper leaves these open. None leaves it to the number of workers.
+    """Training settings that the paper leaves open; None chooses a value by the number of workers.
 
     Attributes:
         latent: length of the hidden state; None for 8 up to 64 workers, 16 up to 512 and 40 beyond.
@@ -44,9 +44,9 @@ class BdsgdSettings:
         weight_decay: pull of the weights towards 0.
         warm_up: epochs over which the weight of the divergence rises from a tenth to 1.
         samples: draws of the hidden states per window and step.
-        gaps: part of the run times that inference does not see in training, which keeps it from learning rounds by
-            heart; None for 0.2, beyond 512 workers 0.5.
-        parts: normal laws in the mixture that a worker's run time follows; 1 as published, more is our variant.
+        gaps: share of the run times hidden from inference in training, against overfitting; None for 0.2,
+            beyond 512 workers 0.5.
+        parts: normal laws in the mixture for a worker's run time; 1 as published, more is our variant.
     """
 
     latent: int | None = None
@@ -75,7 +75,7 @@ class BdsgdSettings:
         return 2 * (self.window + 1)
 
     def sizes(self, n: int) -> Sizes:
-        """Of the networks for `n` workers."""
+        """Return the sizes of the networks for `n` workers."""
         usual = 8 if n <= FEW_WORKERS else 16 if n <= MANY_WORKERS else 40
         latent = usual if self.latent is None else self.latent
         return Sizes(n, latent, self.hidden, self.window, self.parts)
@@ -85,20 +85,20 @@ class BdsgdSettings:
         return (3e-3 if n <= MANY_WORKERS else 1e-3) if self.rate is None else self.rate
 
     def gaps_for(self, n: int) -> float:
-        """Part of the run times hidden from inference, for `n` workers."""
+        """Share of the run times hidden from inference, for `n` workers."""
         return (0.2 if n <= MANY_WORKERS else 0.5) if self.gaps is None else self.gaps
 
 
 class BdsgdTraining(AdamTraining):
-    """Adam on the variational objective over windows of rounds; the last 15 % of the rounds are held out.
+    """A training with Adam on the variational objective over windows; the last 15 % of rounds are held out.
 
-    Run times are divided by their mean, as published. The few longest (0.5 %) are read as their lower end: one of a
-    hundred times the mean would otherwise set a worker's normal law by itself. Nothing else is done to them.
+    Run times are divided by their mean, as published. The longest 0.5 % are clipped to the quantile 0.995: a
+    single one of a hundred times the mean would otherwise determine a worker's normal law.
 
     Args:
         rows: `(T, n)` seconds, fully observed.
         settings: sizes and step sizes.
-        seed: of first weights, order of windows and draws.
+        seed: seed of the initial weights, the order of windows, and draws.
         workers: `(n,)` ids of the columns, increasing; by default 0 … n − 1.
     """
 
@@ -119,10 +119,10 @@ class BdsgdTraining(AdamTraining):
         weights = first_weights(self.sizes, scaled[:cut], np.random.default_rng(seed))
         self._module = network(self.sizes, weights)
         self._centre = torch.tensor(weights["inference.centre"])
-        # One window longer than what is read later: the step into the unknown round is trained too.
+        # One round longer than the windows read later, so that the step to the coming round is trained too.
         length = settings.window + 1
         windows = torch.tensor(scaled, dtype=torch.float32).unfold(0, length, 1).transpose(1, 2)
-        # A held-out window ends in a held-out round; it may begin before.
+        # A held-out window ends in a held-out round; its first rounds may not be held out.
         first_held_out = max(cut - settings.window, 1)
         self._learn, self._held_out = windows[:first_held_out], windows[first_held_out:]
         self._held_out_noise = self._module.noise(
@@ -134,7 +134,7 @@ class BdsgdTraining(AdamTraining):
             self.untrained = self._held_out_loss()
 
     def epoch(self) -> float:
-        """Every window once, in a new order."""
+        """Train on every window once, in a new order."""
         done, settings = self._standing.epochs, self.settings
         kl_weight = min(0.1 + 0.9 * done / max(settings.warm_up, 1), 1.0)
         self._at_rate(self._rate * 0.1 ** min(done / max(settings.decay, 1), 1.0))
@@ -143,8 +143,8 @@ class BdsgdTraining(AdamTraining):
             for begin in range(0, len(order), settings.batch):
                 self._step(self._learn[order[begin : begin + settings.batch]], kl_weight)
             loss = self._held_out_loss()
-        # While the divergence is not paid in full the losses fall for the wrong reason, yet they are comparable:
-        # the held-out loss always pays it.
+        # The weight of the divergence rises in the first epochs, but the held-out losses are comparable: they
+        # always use the full weight.
         return self._ended(loss)
 
     def model(self) -> BdsgdModel:
@@ -168,13 +168,13 @@ class BdsgdTraining(AdamTraining):
         self._optimiser.step()
 
     def _with_gaps(self, windows: Tensor) -> Tensor:
-        """Hide a part of each window from inference (drop-out): run times read as the mean, the rest made up for it."""
+        """Hide run times of a window from inference (dropout): they become the mean, others are scaled up."""
         gaps = self.settings.gaps_for(self.sizes.n)
         shown = torch.rand(windows.shape, generator=self._generator) >= gaps
         return self._centre + (windows - self._centre) * shown / (1 - gaps)
 
     def _held_out_loss(self) -> float:
-        """Minus the bound per worker and round; with the same draws every time, so that epochs can be compared."""
+        """Return the loss per worker and round, with fixed draws so that epochs are comparable."""
         with torch.no_grad():
             if self.sizes.parts > 1:
                 shown = self._held_out

@@ -1,4 +1,4 @@
-"""The published model in a model file: which arrays it has, and what they must be."""
+"""Model files of the published model, whose arrays are checked when they are read."""
 
 # ruff: noqa: E402
 
@@ -19,7 +19,7 @@ from tailcut.modelfile import read_model, write_model
 
 KIND = "bdsgd"
 LARGEST = 2**17
-"""Of any size: what no model has, and a damaged file may claim."""
+"""Largest size in a model file; no model has more, but a damaged file may claim it."""
 
 
 def write_bdsgd(path: str | os.PathLike[str], model: BdsgdModel, about: Mapping[str, str]) -> None:
@@ -43,11 +43,11 @@ def read_bdsgd(path: str | os.PathLike[str]) -> BdsgdModel:
     """Read a trained model.
 
     Raises:
-        ModelFileError: it is missing, damaged, or no such model.
+        ModelFileError: the file is missing, damaged, or holds another kind of model.
     """
     file = read_model(path, KIND)
     numbers = [int(size) for size in file.array("sizes", (4,), np.int64)]
-    # Files of the published model, whose law has one part, do not tell it.
+    # Files of the published model, whose law has one part, do not store the number of parts.
     told = ["parts"] if "parts" in file.arrays else []
     numbers += [int(file.array(name, (1,), np.int64)[0]) for name in told]
     if not all(1 <= number <= LARGEST for number in numbers):

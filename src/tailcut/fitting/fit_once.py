@@ -1,4 +1,4 @@
-"""A forecaster that collects rounds, trains the published model on them once, and forecasts with it from then on."""
+"""A forecaster that collects rounds, trains the published model on them once, then forecasts with it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ EPOCHS, PATIENCE = 80, 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitOnceBelief:
-    """Rounds collected so far; after training, the model and its own belief.
+    """The belief of `FitOnce`: rounds collected so far; after training, the model and its own belief.
 
     Attributes:
-        rounds: at most `train` rounds, none once the model is there.
-        model: what training has left behind, None before.
-        inner: what the model's forecaster believes.
+        rounds: rounds collected for the training; empty after it.
+        model: the trained model; None before the training.
+        inner: belief of the model's forecaster.
     """
 
     rounds: tuple[RunTimes, ...] = ()
@@ -40,19 +40,19 @@ class FitOnceBelief:
 @final
 @dataclass(frozen=True, slots=True)
 class FitOnce(Forecaster[FitOnceBelief]):
-    """Collect `train` rounds, fit, forecast. Until then there is no forecast, and the rule should wait for all.
+    """A forecaster that fits its model once, after `train` rounds; before that it gives no forecast.
 
-    The model is for the workers seen until then. Where one was away or cut, its own mean stands in: training wants
-    full rounds.
+    The rule should wait for all workers until then. The model covers the workers that were observed. Where
+    one was absent or censored, its own mean is filled in, because training needs full rounds.
 
     Attributes:
         train: rounds to collect.
-        settings: of the training.
-        epochs: of the training, at most; counted, not timed, so that the same rounds give the same model.
+        settings: settings of the training.
+        epochs: most epochs of the training; counted, not timed, so that the same rounds give the same model.
         patience: epochs without a better held-out loss after which training ends.
         samples: joint draws per forecast.
-        seed: of training and draws.
-        beforehand: rounds that it should be trained on where a separate draw of the cluster can be had.
+        seed: seed of training and draws.
+        beforehand: rounds to train on where a separate draw of the cluster is available.
     """
 
     train: int = 100
@@ -68,17 +68,17 @@ class FitOnce(Forecaster[FitOnceBelief]):
 
     @property
     def is_trained(self) -> bool:
-        """Never; once trained beforehand it is another forecaster."""
+        """Return False: `trained` gives another forecaster, `Bdsgd`."""
         return False
 
     @property
     def rounds_beforehand(self) -> int:
-        """Rounds of a separate draw that it should be trained on."""
+        """Rounds of a separate draw on which this forecaster should be trained."""
         return self.beforehand
 
     @property
     def rounds_in_run(self) -> int:
-        """Rounds that it collects."""
+        """Rounds that this forecaster collects in a run."""
         return self.train
 
     @property
@@ -96,14 +96,14 @@ class FitOnce(Forecaster[FitOnceBelief]):
         return replace(self, train=rounds)
 
     def start(self) -> FitOnceBelief:
-        """Nothing seen."""
+        """Return the belief before the first round."""
         return FitOnceBelief()
 
     def learn(self, belief: FitOnceBelief, seen: RunTimes) -> FitOnceBelief:
         """Collect the round, train when there are enough, or let the model's forecaster learn.
 
         Raises:
-            KeyboardInterrupt: it came while training; the belief stays as it was.
+            KeyboardInterrupt: Ctrl-C was pressed during training; the belief stays as it was.
         """
         if belief.model is not None:
             return replace(belief, inner=self._forecaster(belief.model).learn(belief.inner, seen))
@@ -117,7 +117,7 @@ class FitOnce(Forecaster[FitOnceBelief]):
         return FitOnceBelief((), model, BdsgdBelief(window, len(rows)))
 
     def forecast(self, belief: FitOnceBelief, roster: Roster) -> Forecast | None:
-        """As the trained model says."""
+        """Return the forecast of the trained model; None before the training."""
         if belief.model is None:
             return None
         return self._forecaster(belief.model).forecast(belief.inner, roster)
@@ -142,7 +142,7 @@ def fitted(
     """Train a model; return it with the `(rounds, workers)` seconds that it was trained on.
 
     Raises:
-        KeyboardInterrupt: it came while training.
+        KeyboardInterrupt: Ctrl-C was pressed during training.
     """
     workers, rows = filled(rounds)
     training = BdsgdTraining(rows, settings, seed, workers)
@@ -152,7 +152,7 @@ def fitted(
 
 
 def filled(rounds: Sequence[RunTimes]) -> tuple[IntArray, FloatArray]:
-    """Every worker that was ever observed, and `(rounds, workers)` seconds with its own mean in the gaps."""
+    """Return all observed workers, and `(rounds, workers)` seconds with a worker's own mean in its gaps."""
     workers = np.unique(np.concatenate([seen.workers[seen.observed] for seen in rounds]))
     rows = np.full((len(rounds), len(workers)), np.nan)
     for row, seen in zip(rows, rounds, strict=True):

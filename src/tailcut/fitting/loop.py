@@ -18,12 +18,12 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a training is.
+    """The progress of a training.
 
     Attributes:
-        epochs: how many are done.
-        best_epoch: the one with the lowest held-out loss, counted from 1; 0 before the first.
-        best_loss: that loss.
+        epochs: number of finished epochs.
+        best_epoch: the epoch with the lowest held-out loss, counted from 1; 0 before the first.
+        best_loss: held-out loss of that epoch.
     """
 
     epochs: int = 0
@@ -31,7 +31,7 @@ class Standing:
     best_loss: float = math.inf
 
     def after(self, loss: float) -> Standing:
-        """One epoch later; a loss that is not a number is never the best."""
+        """Return the progress one epoch later; a loss that is not a number is never the best."""
         epochs = self.epochs + 1
         if loss < self.best_loss:
             return Standing(epochs, epochs, loss)
@@ -39,38 +39,38 @@ class Standing:
 
 
 class Training(ABC):
-    """A model being trained, with everything that decides how it goes on."""
+    """A model in training, with all state that is needed to resume it."""
 
     @abstractmethod
     def epoch(self) -> float:
-        """Train for one epoch, keep the numbers if they are the best so far, return the held-out loss."""
+        """Train for one epoch, keep the weights if they are the best so far, return the held-out loss."""
 
     @abstractmethod
     def standing(self) -> Standing:
-        """How far it is."""
+        """Return the progress of the training."""
 
     @abstractmethod
     def arrays(self) -> Arrays:
-        """All of its state, copied: weights, optimiser, best so far, standing, random numbers."""
+        """Return a copy of all state: weights, optimizer, best weights so far, progress, random numbers."""
 
     @abstractmethod
     def restore(self, arrays: Arrays) -> None:
-        """Go back, or forward, to a state that `arrays` gave."""
+        """Restore a state that `arrays` returned."""
 
     @abstractmethod
     def model_arrays(self) -> Arrays:
-        """The best model so far."""
+        """The weights of the best model so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitReport:
-    """How a training ended.
+    """The result of `fit`.
 
     Attributes:
         standing: epochs, best epoch and best loss.
         losses: held-out loss of each epoch of this call.
-        interrupted: whether Ctrl-C ended it; the training then stands at the end of its last whole epoch.
-        early: whether it stopped because nothing got better for `patience` epochs.
+        interrupted: whether Ctrl-C ended it; the training is then at the end of its last complete epoch.
+        early: whether it stopped because the held-out loss did not improve for `patience` epochs.
     """
 
     standing: Standing
@@ -99,15 +99,15 @@ def fit(
     clock: Callable[[], Seconds] = _no_clock,
     progress: Progress = _silent,
 ) -> FitReport:
-    """Train until the epochs are done, nothing gets better any more, time is up or Ctrl-C.
+    """Train until the epochs are done, the loss stops improving, time is up, or Ctrl-C is pressed.
 
     Args:
-        training: what to train; may be one that was restored.
-        epochs: how many in all, those before a restore included.
+        training: the training to run; it may have been restored.
+        epochs: most epochs in total, those before a restore included.
         patience: epochs without a better held-out loss after which it stops.
         seconds: time budget of this call, looked at after each epoch; at least one epoch is done.
-        clock: where the time comes from; needed only with a budget.
-        progress: told after each epoch how far it is and the epoch's loss.
+        clock: returns the time in seconds; needed only with a budget.
+        progress: called after each epoch with the progress and the epoch's held-out loss.
     """
     if epochs < 1:
         raise ParameterError(f"epochs must be at least 1, but got {epochs}. Try epochs=200.")
@@ -120,7 +120,7 @@ def fit(
     try:
         while not _over(training.standing(), epochs, patience) and (not losses or clock() - begun < seconds):
             loss = training.epoch()
-            # From here to the next line an interrupt repeats the epoch; from there on it is done.
+            # An interrupt before `whole` is replaced discards this epoch; afterwards the epoch counts.
             whole = training.arrays()
             losses.append(loss)
             progress(training.standing(), loss)

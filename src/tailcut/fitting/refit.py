@@ -1,4 +1,4 @@
-"""A forecaster that trains the published model anew once the cluster is no longer the one it was trained on."""
+"""A forecaster that retrains the published model when the cluster has changed since the last training."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from tailcut.forecast.bdsgd.model import BdsgdModel
 from tailcut.types import Forecast, Roster, RunTimes
 
 WATCHED = 20
-"""Rounds whose median score is held against that of the first so many rounds under the same model."""
+"""Number of last rounds whose median score is compared with that of as many first rounds under a model."""
 WORSE = 1.0
-"""Nats per worker by which the median score must have fallen: a density that is lower by a factor of e."""
+"""Fall of the median score at which a model is replaced, in nats per worker: a factor of e in density."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RefitBelief:
-    """The model in use, what it believes, how well it forecasts, and rounds for the next training.
+    """The belief of `Refit`: the model, its own belief, its scores, and rounds for the next training.
 
     Attributes:
-        model: in use; None before the first training.
-        inner: what the model's forecaster believes.
+        model: the model in use; None before the first training.
+        inner: belief of the model's forecaster.
         usual: scores of the first rounds under this model.
         recent: scores of the last rounds.
         changed: whether the model no longer fits; rounds are then collected for the next one.
-        rounds: collected so far.
-        trainings: how many models were trained in the run.
+        rounds: rounds collected so far.
+        trainings: number of models trained in the run.
     """
 
     model: BdsgdModel | None = None
@@ -46,22 +46,22 @@ class RefitBelief:
 @final
 @dataclass(frozen=True, slots=True)
 class Refit(Forecaster[RefitBelief]):
-    """The published model, trained anew on `train` rounds after its forecasts have become worse.
+    """A forecaster with the published model, retrained on `train` rounds when its forecasts become worse.
 
     Each round is scored by the model that forecast it: the mean log density of the workers' run times. The cluster
     counts as changed once the median score of the last 20 rounds is 1 nat per worker below that of the first 20 rounds
     under the same model. A median leaves out the single rounds in which a node turns slow. From then on there
     is no forecast until `train` rounds are collected, as in the paper's collection phase.
 
-    The paper trains once; this is our answer to a question of its readers.
+    The paper trains only once; retraining is our extension.
 
     Attributes:
-        model: to begin with; None to collect and train first.
+        model: the initial model; None to collect rounds and train first.
         train: rounds to collect for a training.
-        settings, epochs, patience: of a training.
+        settings, epochs, patience: settings of a training, as in `FitOnce`.
         samples: joint draws per forecast.
-        seed: of trainings and draws.
-        beforehand: rounds that it should be trained on where a separate draw of the cluster can be had.
+        seed: seed of trainings and draws.
+        beforehand: rounds to train on where a separate draw of the cluster is available.
     """
 
     model: BdsgdModel | None = None
@@ -78,17 +78,17 @@ class Refit(Forecaster[RefitBelief]):
 
     @property
     def is_trained(self) -> bool:
-        """Whether it has a model to begin with."""
+        """Return whether there is an initial model."""
         return self.model is not None
 
     @property
     def rounds_beforehand(self) -> int:
-        """Rounds of a separate draw that it should be trained on."""
+        """Rounds of a separate draw on which this forecaster should be trained."""
         return self.beforehand
 
     @property
     def rounds_in_run(self) -> int:
-        """Rounds that it collects."""
+        """Rounds that this forecaster collects for a training."""
         return self.train
 
     @property
@@ -105,14 +105,14 @@ class Refit(Forecaster[RefitBelief]):
         return replace(self, train=rounds)
 
     def start(self) -> RefitBelief:
-        """The model to begin with, nothing seen."""
+        """Return the belief before the first round, with the initial model."""
         return RefitBelief(self.model)
 
     def learn(self, belief: RefitBelief, seen: RunTimes) -> RefitBelief:
         """Score the round and let the model's forecaster learn it, or collect it and train when there are enough.
 
         Raises:
-            KeyboardInterrupt: it came while training; the belief stays as it was.
+            KeyboardInterrupt: Ctrl-C was pressed during training; the belief stays as it was.
         """
         if belief.model is None or belief.changed:
             return self._collected(belief, seen)

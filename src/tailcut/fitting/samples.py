@@ -1,4 +1,4 @@
-"""What the deep part of `bayes` learns from; processes that make samples need no torch."""
+"""Training samples for the network of `bayes`, apart from its training so that making them needs no torch."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ HELD_OUT = 0.15
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """What to learn from.
+    """Training samples of the network of `bayes`, one per worker and round.
 
     Attributes:
-        features: `(N, FEATURES)` what the network reads.
-        bins: `(N,)` into which bin of u each true run time fell.
-        held_out: `(N,)` not to be trained on: later rounds, or other clusters.
+        features: `(N, FEATURES)` inputs of the network.
+        bins: `(N,)` number of the bin of u into which each true run time fell.
+        held_out: `(N,)` true for samples that are not trained on: later rounds, or other clusters.
     """
 
     features: FloatArray

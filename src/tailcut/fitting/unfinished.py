@@ -1,4 +1,4 @@
-"""A training that was interrupted, in a file beside the one it was to become; it can go on from there."""
+"""The file of an interrupted training, beside the model file, from which the training can be resumed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ENDING = ".unfinished"
 
 
 def place_beside(path: Path) -> Path:
-    """Where the unfinished training of this model file lies."""
+    """Return the path of the unfinished training of this model file."""
     return path.with_name(path.name + ENDING)
 
 
 def fingerprint(table: Table, settings: Mapping[str, object]) -> str:
-    """Sixteen letters that differ wherever run times, nodes or settings do."""
+    """Return 16 hexadecimal digits that differ where run times, nodes or settings differ."""
     digest = hashlib.sha256(repr(sorted((name, str(value)) for name, value in settings.items())).encode())
     for array in (table.seconds, table.observed, table.nodes):
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
@@ -30,7 +30,7 @@ def fingerprint(table: Table, settings: Mapping[str, object]) -> str:
 
 
 def write_unfinished(path: Path, kind: str, training: Training, print_of_it: str) -> None:
-    """Write all that decides how a training goes on.
+    """Write all state that is needed to resume a training.
 
     Raises:
         ModelFileError: the file cannot be written.
@@ -41,7 +41,7 @@ def write_unfinished(path: Path, kind: str, training: Training, print_of_it: str
 
 
 def restore_unfinished(path: Path, kind: str, training: Training, print_of_it: str) -> bool:
-    """Put a training where the file left it; false where there is no file.
+    """Restore a training from its file; return False if there is no file.
 
     Raises:
         ModelFileError: the file is damaged, or belongs to other run times or settings.
@@ -69,6 +69,6 @@ def _checksum(arrays: Arrays) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
-        # A single number comes back from a file in the shape it had, so shapes count too.
+        # Take the original shape: `ascontiguousarray` turns a scalar into an array of shape (1,).
         digest.update(f"{name} {arrays[name].shape} {array.dtype.str} ".encode() + array.tobytes())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""What a forecaster is: it keeps a belief about the workers and turns observed run times into forecasts."""
+"""The interface of forecasters, which keep a belief about workers and turn run times into forecasts."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Trainable(Protocol):
 
     @property
     def is_trained(self) -> bool:
-        """Whether it has a model already."""
+        """Return whether the forecaster has a trained model."""
 
     @property
     def rounds_beforehand(self) -> int:
-        """Rounds of a separate draw that it should be trained on."""
+        """The number of rounds of a separate draw that it should be trained on."""
 
     @property
     def rounds_in_run(self) -> int:
-        """First rounds of a run that it collects and trains itself on where it was not trained beforehand."""
+        """The number of first rounds of a run on which it trains itself if not trained beforehand."""
 
     @property
     def least_rounds(self) -> int:
-        """Fewest rounds that training works with."""
+        """The smallest number of rounds that training works with."""
 
     def trained(self, rounds: Sequence[RunTimes]) -> Forecaster[Any]:
         """Return the forecaster trained on these rounds, in which every worker was observed."""
@@ -47,17 +47,17 @@ class Forecaster(ABC, Generic[S]):
 
     @abstractmethod
     def start(self) -> S:
-        """The belief before anything was seen."""
+        """Return the belief before anything was seen."""
 
     @abstractmethod
     def learn(self, belief: S, seen: RunTimes) -> S:
-        """The belief after `seen`; `belief` itself stays as it was."""
+        """Return the belief after `seen`; `belief` itself stays as it was."""
 
     def weights(self, belief: S) -> Weights:
-        """How much each part counts in the next forecast, where it is a blend of several; for the record."""
+        """Return the weight of each part of a blended forecast, for the record; empty without a blend."""
         del belief
         return ()
 
     @abstractmethod
     def forecast(self, belief: S, roster: Roster) -> Forecast | None:
-        """The law of the roster's next run times, or None while too little is known to say anything."""
+        """Return the law of the roster's next run times, or None while too little is known."""

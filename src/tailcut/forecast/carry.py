@@ -1,4 +1,4 @@
-"""Workers still busy with an older round: what remains of the old work comes before the new."""
+"""Forecasts for workers still busy with an older round: the rest of old work comes before the new."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from tailcut.types import FloatArray, Forecast
 
 ATOMS = 16
-"""Equally likely values by which the old and the new work are each represented; their sums are 256."""
+"""Number of equally likely values that represent the old and the new work each; their sums are 256."""
 
 
 def carry_over(forecast: Forecast, busy: FloatArray) -> Forecast:
-    """Make a forecast of fresh work one of arrivals, given who is busy and since when.
+    """Turn a forecast of fresh work into one of arrivals, given which workers are busy and since when.
 
     A worker that has spent b seconds on its old work arrives after R + x, where R is distributed as x - b given
     x > b, and the new x is independent of it given the scenario.
 
     Args:
-        forecast: of the run times of new work.
+        forecast: forecast of the run times of new work.
         busy: `(n,)` seconds already spent on old work at the opening, NaN where the worker is free.
 
     Returns:
@@ -34,7 +34,7 @@ def carry_over(forecast: Forecast, busy: FloatArray) -> Forecast:
     new = _time_at(times, curves, np.broadcast_to(1.0 - levels, (*curves.shape[:2], ATOMS)))
     reached = _survival_at(times, curves, spent)[:, :, None]
     old = _time_at(times, curves, reached * (1.0 - levels)) - spent[:, :, None]
-    # Overdue beyond all expectation: nothing is known of when it ends, so it may never.
+    # Old work overdue beyond all expectation: its end is unknown, so it may never come.
     old = np.where(reached > 1e-12, np.maximum(old, 0.0), np.inf)
     survival = np.array(forecast.survival)
     survival[:, late] = _share_beyond(times, (old[:, :, :, None] + new[:, :, None, :]))

@@ -12,13 +12,13 @@ from tailcut.types import Roster, RunTimes
 @final
 @dataclass(frozen=True, slots=True)
 class NoForecast(Forecaster[None]):
-    """For rules that look at arrivals only."""
+    """No forecast, for rules that look at arrivals only."""
 
     def start(self) -> None:
-        """Nothing is believed."""
+        """Return no belief."""
 
     def learn(self, belief: None, seen: RunTimes) -> None:
-        """Nothing is learnt."""
+        """Learn nothing."""
 
     def forecast(self, belief: None, roster: Roster) -> None:
-        """Nothing is foreseen."""
+        """Return no forecast."""

@@ -39,7 +39,7 @@ class Normal(Forecaster[tuple[RunTimes, ...]]):
             raise ParameterError(f"window must be at least 1 round, but got {self.window}. Try window=20.")
 
     def start(self) -> tuple[RunTimes, ...]:
-        """Nothing seen."""
+        """Return a belief of no rounds."""
         return ()
 
     def learn(self, belief: tuple[RunTimes, ...], seen: RunTimes) -> tuple[RunTimes, ...]:
@@ -47,7 +47,7 @@ class Normal(Forecaster[tuple[RunTimes, ...]]):
         return (*belief, seen)[-self.window :]
 
     def forecast(self, belief: tuple[RunTimes, ...], roster: Roster) -> Forecast | None:
-        """The fitted normal for everybody, with E[x_(c)] = max(μ + σ·Φ⁻¹((c − π/8)/(n − π/4 + 1)), fastest seen)."""
+        """Return one fitted normal for all, E[x_(c)] = max(μ + σ·Φ⁻¹((c − π/8)/(n − π/4 + 1)), fastest)."""
         if sum(int(seen.observed.sum()) for seen in belief) < 2:
             return None
         seconds = np.concatenate([seen.seconds for seen in belief])
@@ -65,7 +65,7 @@ class Normal(Forecaster[tuple[RunTimes, ...]]):
 
 
 def censored_normal(seconds: FloatArray, observed: np.ndarray) -> tuple[float, float]:
-    """Mean and standard deviation that maximise Σ_seen log f + Σ_unseen log(1 − F), by EM."""
+    """Return the mean and standard deviation that maximize Σ_seen log f + Σ_unseen log(1 − F), by EM."""
     seen = seconds[observed]
     mean, sd = float(seen.mean()), _positive(float(seen.std()), float(seen.mean()))
     bounds, counts = np.unique(seconds[~observed], return_counts=True)
@@ -79,12 +79,12 @@ def censored_normal(seconds: FloatArray, observed: np.ndarray) -> tuple[float, f
 
 
 def _positive(sd: float, mean: float) -> float:
-    """Equal run times have no spread; a normal needs some."""
+    """Return `sd`, at least a small part of the mean: a normal needs spread where run times are equal."""
     return max(sd, mean * 2.0**-10)
 
 
 def _beyond(bounds: FloatArray, mean: float, sd: float) -> tuple[FloatArray, FloatArray]:
-    """First and second moment of a normal given that it exceeds each bound."""
+    """Return the first and second moment of a normal given that it exceeds each bound."""
     z = (bounds - mean) / sd
     density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
     above = np.array([0.5 * math.erfc(v / math.sqrt(2)) for v in z])

@@ -20,8 +20,8 @@ from tailcut.types import Forecast, Roster, RunTimes
 class Recent(Forecaster[tuple[RunTimes, ...]]):
     """Kaplan–Meier curve of the pooled run times of the last `window` rounds.
 
-    With no censored times this is the plain empirical distribution. Workers join and leave freely: none is told
-    from another.
+    With no censored times this is the plain empirical distribution. Workers join and leave freely: the
+    forecast does not tell them apart.
 
     Example:
         >>> forecaster = Recent(window=20)
@@ -34,7 +34,7 @@ class Recent(Forecaster[tuple[RunTimes, ...]]):
             raise ParameterError(f"window must be at least 1 round, but got {self.window}. Try window=20.")
 
     def start(self) -> tuple[RunTimes, ...]:
-        """Nothing seen."""
+        """Return a belief of no rounds."""
         return ()
 
     def learn(self, belief: tuple[RunTimes, ...], seen: RunTimes) -> tuple[RunTimes, ...]:
@@ -42,7 +42,7 @@ class Recent(Forecaster[tuple[RunTimes, ...]]):
         return (*belief, seen)[-self.window :]
 
     def forecast(self, belief: tuple[RunTimes, ...], roster: Roster) -> Forecast | None:
-        """The same curve for everybody; what lies beyond the longest time seen may never come."""
+        """Return the same curve for all workers; what lies beyond the longest time seen may never come."""
         if not any(seen.observed.any() for seen in belief):
             return None
         seconds = np.concatenate([seen.seconds for seen in belief])

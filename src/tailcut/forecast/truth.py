@@ -27,15 +27,15 @@ class Truth(Forecaster[int]):
     hidden: FloatArray
 
     def start(self) -> int:
-        """Before round 0."""
+        """Return 0, the number of the first round."""
         return 0
 
     def learn(self, belief: int, seen: RunTimes) -> int:
-        """Nothing to learn; the next round is the next row."""
+        """Return the number of the next round; late reports do not change it."""
         return belief if seen.late else belief + 1
 
     def forecast(self, belief: int, roster: Roster) -> Forecast:
-        """The law of the roster's workers."""
+        """Return the law of the roster's workers in the next round."""
         whole = self.law(self.hidden[min(belief, len(self.hidden) - 1)])
         if not np.array_equal(whole.workers, roster.workers):
             rows = np.searchsorted(whole.workers, roster.workers)

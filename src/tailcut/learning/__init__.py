@@ -1,4 +1,4 @@
-"""Learning: what is trained, how gradients become updates, and how large the updates are."""
+"""Learning: tasks to train, the way from gradients to updates, and learning-rate rules."""
 
 from tailcut.extras import require
 

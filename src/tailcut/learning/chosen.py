@@ -1,4 +1,4 @@
-"""Parameters that are chosen by what their names begin with."""
+"""Parameters that are chosen by a prefix of their names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Chosen:
     """Some of the parameters whose numbers lie one after another in a vector.
 
     Args:
-        names: of all of them, in the order of the vector.
-        sizes: numbers of each.
-        prefix: what the names of the chosen begin with; empty for all.
+        names: names of all parameters, in the order of the vector.
+        sizes: number of elements of each.
+        prefix: prefix of the names of the chosen parameters; empty for all.
 
     Raises:
-        ParameterError: no name begins so.
+        ParameterError: no name begins with the prefix.
 
     Example:
         >>> chosen = Chosen(["policy", "value"], [2, 1], "policy")
@@ -37,7 +37,7 @@ class Chosen:
             )
 
     def squared(self, vector: Tensor) -> float:
-        """The squared norm of what belongs to them."""
+        """Return the squared norm of the chosen parameters' part of a vector."""
         if self._is_all:
             return float(vector.square().sum())
         parts = zip(torch.split(vector, self._sizes), self._is_chosen, strict=True)

@@ -1,8 +1,8 @@
-"""Random numbers by place: each depends on a few whole numbers (seed, worker, mini-batch, sample), not on an order.
+"""Random numbers by place: each is a function of a few whole numbers (seed, worker, mini-batch, sample).
 
-Whoever asks, and in whatever order, gets the same numbers: every policy sees the same data, and a run that is taken
-up again in the middle goes on as if nothing had happened. The mixing is that of SplitMix64 (Steele et al., 2014).
-Who needs several independent numbers at one place adds one more whole number to it.
+The order of calls does not matter: every policy sees the same data, and a resumed run continues exactly as it
+would have without a break. The mixing is that of SplitMix64 (Steele et al., 2014). For several independent
+numbers at one place, add one more whole number to it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def normal(seed: int, *places: IntArray | int) -> FloatArray:
     """Standard normal numbers, by Box and Muller."""
     bits = mixed(seed, *places)
     with np.errstate(over="ignore"):
-        # Stirred on rather than drawn at another seed, whose own numbers would not be independent of these.
+        # Mix the bits further; drawing at another seed would repeat the numbers of that seed.
         turn = _fraction(_stirred(bits ^ _OTHER))
     out: FloatArray = np.sqrt(-2.0 * np.log1p(-_fraction(bits))) * np.cos(2.0 * np.pi * turn)
     return out

@@ -14,12 +14,12 @@ from tailcut.learning.tasks.base import Predict
 
 
 class FlatNet:
-    """A net and the vector its parameters live in.
+    """A net and the vector that holds its parameters.
 
-    The parameters of `module` are views into `vector`: whoever changes the vector in place changes the net.
+    The parameters of `module` are views into `vector`: a change of the vector in place changes the net.
 
     Args:
-        module: the net; its parameters are moved.
+        module: the net; its parameters are moved into the vector.
     """
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -35,16 +35,16 @@ class FlatNet:
 
     @property
     def batch_statistics(self) -> bool:
-        """Whether samples of one pass influence each other, so that workers must not share one."""
+        """Return whether samples of one pass influence each other, so that workers must not share a pass."""
         return any(isinstance(each, _BatchNorm) for each in self.module.modules())
 
     @property
     def layout(self) -> tuple[list[str], list[int]]:
-        """Names of the parameters in the order of the vector, and the numbers of each."""
+        """Names of the parameters in the order of the vector, and the number of elements of each."""
         return self._names, self._sizes
 
     def gradient(self, loss: Tensor) -> Tensor:
-        """`(parameters,)` gradient of a loss that the net itself was used for."""
+        """Return the `(parameters,)` gradient of a loss that was computed with the net itself."""
         parts = torch.autograd.grad(loss, self._parameters, allow_unused=True)
         return torch.cat(
             [
@@ -56,7 +56,7 @@ class FlatNet:
         )
 
     def at(self, vector: Tensor) -> Predict:
-        """The net with other parameters."""
+        """Return the net as a function with other parameters."""
         buffers: Mapping[str, Tensor] = dict(self.module.named_buffers())
         filled = dict(zip(self._names, self._split(vector), strict=True))
 
@@ -67,11 +67,11 @@ class FlatNet:
         return predict
 
     def chosen(self, prefix: str) -> Chosen:
-        """The parameters whose names begin so; all for an empty prefix."""
+        """Return the parameters whose names begin with a prefix; all for an empty prefix."""
         return Chosen(self._names, self._sizes, prefix)
 
     def put(self, vector: Tensor) -> None:
-        """Take over parameters."""
+        """Copy a vector into the net's parameters."""
         self.vector.copy_(vector)
 
     def _split(self, vector: Tensor) -> list[Tensor]:

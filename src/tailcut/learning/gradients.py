@@ -1,8 +1,8 @@
-"""Gradients of many workers in as few passes as the mathematics allows.
+"""Gradients of many workers in as few passes as possible.
 
-Workers that computed at the newest parameters go through the net together: the gradient of a sum is the sum of the
-gradients. They go in two halves, which cost what one pass costs and tell how far gradients scatter (`Measured`).
-Workers at older parameters go through together too, each with its own copy of the net (`torch.func.vmap`).
+Mini-batches at the newest parameters share a pass: the gradient of a sum is the sum of the gradients. They
+are split into two halves, which cost as much as one pass and show the variance of gradients (`Measured`).
+Mini-batches at older parameters share a pass too, each with its own copy of the net (`torch.func.vmap`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tailcut.learning.tasks.base import Batch, Task
 from tailcut.work import Work
 
 MOST_SAMPLES = 16384
-"""Samples in one pass; more go in several."""
+"""Most samples in one pass; more are split into several passes."""
 MOST_NETS = 64
-"""Copies of the net in one pass."""
+"""Most copies of the net in one pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Part:
     Attributes:
         total: `(parameters,)` sum over samples, each by its weight.
         losses: sum over samples of the loss, unweighted.
-        samples: how many.
+        samples: number of samples.
     """
 
     total: Tensor
@@ -42,12 +42,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Mini:
-    """The mini-batches to go through.
+    """The source of mini-batches: a task, a batch size and a seed.
 
     Attributes:
-        task: whose.
+        task: the task that draws them.
         size: samples in each.
-        seed: of the run.
+        seed: seed of the run.
     """
 
     task: Task
@@ -55,20 +55,20 @@ class Mini:
     seed: int
 
     def of(self, works: Sequence[Work]) -> Batch:
-        """The mini-batches of several pieces of work, one after the other."""
+        """Return the mini-batches of several pieces of work, one after the other."""
         workers = np.array([work.worker for work in works], dtype=np.int64)
         numbers = np.array([work.number for work in works], dtype=np.int64)
         return self.task.batches(workers, numbers, self.size, self.seed)
 
 
 def together(net: FlatNet, mini: Mini, works: Sequence[Work], taken: Sequence[int]) -> Part:
-    """The gradient of several workers at the net's own parameters.
+    """Return the summed gradient of several mini-batches at the net's own parameters.
 
     Args:
-        net: trained.
-        mini: what to go through.
-        works: whose gradients.
-        taken: samples of each that count, the first ones of its mini-batch.
+        net: the net in training.
+        mini: source of the mini-batches.
+        works: the mini-batches to compute.
+        taken: number of samples of each that count, from the beginning of its mini-batch.
     """
     each = 1 if net.batch_statistics else max(1, MOST_SAMPLES // mini.size)
     total, losses = torch.zeros_like(net.vector), 0.0
@@ -84,12 +84,12 @@ def together(net: FlatNet, mini: Mini, works: Sequence[Work], taken: Sequence[in
 def apart(
     net: FlatNet, mini: Mini, works: Sequence[Work], kept: dict[int, Tensor]
 ) -> list[tuple[Tensor, float]]:
-    """Each worker's own mean gradient and mean loss, at the parameters it computed at.
+    """Return the mean gradient and the mean loss of each mini-batch, at the parameters of its own version.
 
     Args:
-        net: trained.
-        mini: what to go through.
-        works: whose gradients.
+        net: the net in training.
+        mini: source of the mini-batches.
+        works: the mini-batches to compute.
         kept: parameters by version.
     """
     if not mini.task.one_pass or net.batch_statistics:
@@ -119,12 +119,12 @@ def _at_once(
         return mini.task.losses(net.at(vector), inputs).mean()
 
     gradients, values = vmap(grad_and_value(loss), randomness="error")(vectors, *batch)
-    # Copies, so that one gradient kept does not keep them all.
+    # Copy each row: a kept view would keep all gradients in memory.
     return [(row.clone(), value) for row, value in zip(gradients, values.tolist(), strict=True)]
 
 
 def _first_of(batch: Batch, size: int, counts: Sequence[int]) -> Batch:
-    """Leave out what workers that stopped early did not get to."""
+    """Leave out the samples that workers that stopped early did not compute."""
     if all(count == size for count in counts):
         return batch
     rows = torch.tensor([k * size + i for k, count in enumerate(counts) for i in range(count)])

@@ -1,7 +1,7 @@
 """Nets that the built-in tasks train: plain functions of tensors, without batch statistics or dropout.
 
-So a mini-batch of all workers together gives the same gradients as each worker's own, and many versions of the
-parameters can go through one pass.
+So one pass over all workers' mini-batches gives the same gradients as a pass for each worker, and one pass
+can use many versions of the parameters.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from torch.nn.functional import conv2d, pad, relu
 
 
 def seeded(make: Callable[[], nn.Module], seed: int, device: str = "cpu") -> nn.Module:
-    """A net whose first weights depend on the seed alone; torch's global generator is left as it was.
+    """Make a net whose first weights depend on the seed alone, without changing torch's global generator.
 
-    Made on the CPU and moved, so that every device begins with the same weights.
+    The net is made on the CPU and then moved, so that every device begins with the same weights.
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
@@ -26,9 +26,9 @@ def seeded(make: Callable[[], nn.Module], seed: int, device: str = "cpu") -> nn.
 
 
 class Standardised(nn.Module):
-    """Numbers less `mean` over `spread`, as floats: images stay bytes until they reach the net.
+    """A layer that returns (input − `mean`) / `spread` as floats: images stay bytes until they reach the net.
 
-    Both are of one channel each, `(channels,)`, or single numbers.
+    Both hold one number per channel, `(channels,)`, or a single number.
     """
 
     def __init__(self, mean: Sequence[float], spread: Sequence[float]) -> None:
@@ -78,7 +78,7 @@ def convolutional_net(shape: Sequence[int], channels: int, classes: int) -> nn.S
 class StandardisedConv(nn.Conv2d):
     """A 3 × 3 convolution whose filters are brought to mean 0 and length 1 (Qiao et al., arXiv 1903.10520).
 
-    Without batch statistics this is what makes a net learn fast from large mini-batches.
+    Without batch statistics, this lets a net learn fast from large mini-batches.
     """
 
     def __init__(self, channels_in: int, channels: int) -> None:
@@ -92,13 +92,13 @@ class StandardisedConv(nn.Conv2d):
 
 
 class Residual(nn.Module):
-    """Two convolutions with group norms, and a way round them."""
+    """A residual block: two convolutions with group norms, and a skip connection."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.first, self.second = (StandardisedConv(channels, channels) for _ in range(2))
         self.first_norm, self.second_norm = _norm(channels), _norm(channels)
-        # Begins as the way round alone, which learns faster.
+        # The block begins as the skip connection alone, which learns faster.
         nn.init.zeros_(self.second_norm.weight)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -124,10 +124,11 @@ def residual_net(width: int, blocks: int, classes: int) -> nn.Sequential:
 
 
 class CausalNet(nn.Module):
-    """Predicts each next symbol from those before it, by causal convolutions that reach twice as far each time.
+    """A net that predicts each next symbol by causal convolutions, each with twice the reach of the last.
 
-    Layer l adds to a symbol's features a rectified mix of them and of those 2^l symbols earlier, so that with three
-    layers a prediction sees eight symbols. At equal time on one core this learnt faster than a small GRU or attention.
+    Layer l adds to a symbol's features a rectified mix of them and of those 2^l symbols earlier, so that with
+    three layers a prediction sees eight symbols. In equal time on one core it learned faster than a small GRU
+    or attention.
     """
 
     def __init__(self, symbols: int, width: int, layers: int) -> None:
@@ -141,7 +142,7 @@ class CausalNet(nn.Module):
         features = self.embed(text)
         for layer, mix in enumerate(self.mix):
             reach = min(2**layer, features.shape[1])
-            # Before the beginning there is nothing: zeros.
+            # Pad with zeros before the beginning of the text.
             earlier = pad(features, (0, 0, reach, 0))[:, : features.shape[1]]
             features = features + relu(mix(torch.cat((earlier, features), -1)))
         out: Tensor = self.out(features)

@@ -1,4 +1,4 @@
-"""torch's own optimisers by name, over one vector of parameters."""
+"""Optimizers of torch by name, over one vector of parameters."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ OPTIMISERS: dict[str, Callable[[list[Tensor], float], torch.optim.Optimizer]] = 
         parameters, lr=rate, alpha=0.9, momentum=0.9, eps=1.0
     ),
 }
-"""rmsprop has the settings of Chen et al. (1604.00981)."""
+"""Optimizers by name; rmsprop has the settings of Chen et al. (1604.00981)."""
 
 
 def optimiser(name: str, vector: Tensor, rate: float) -> torch.optim.Optimizer:
-    """An optimiser of one vector.
+    """Make an optimizer of one vector.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: there is no optimizer of that name.
     """
     if name not in OPTIMISERS:
         raise UnknownNameError("optimiser", name, OPTIMISERS)

@@ -1,7 +1,7 @@
-"""Which gradients of an update are added up together, and what their scatter shows. Pure, without tensors.
+"""The groups in which gradients of an update are summed, and measurements of their variance. No tensors.
 
-Fresh gradients are summed in two halves and stale ones apart from them: the halves cost what one sum costs, and how far
-they differ tells how noisy a gradient is (`Measured`).
+Fresh gradients are summed in two halves, and stale ones apart from them. The halves cost as much as one sum,
+and their difference shows how noisy a gradient is (`Measured`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Parts:
 
     Attributes:
         groups: places that are summed together, none empty; fresh ones first.
-        taken: `(gradients,)` samples that each stands for.
-        weights: `(gradients,)` what each mean gradient is multiplied by: its samples, by the weight of its age.
-        divisor: of the sum of all, to a mean.
+        taken: `(gradients,)` number of samples of each gradient.
+        weights: `(gradients,)` factor of each mean gradient: its samples times the weight of its age.
+        divisor: number by which the sum of all is divided to give the mean.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -31,24 +31,24 @@ class Parts:
 
     @property
     def samples(self) -> int:
-        """In the whole update."""
+        """The number of samples in the whole update."""
         return sum(self.taken)
 
     @property
     def group_samples(self) -> list[int]:
-        """In each group."""
+        """The number of samples in each group."""
         return [sum(self.taken[k] for k in group) for group in self.groups]
 
 
 def parts_of(ages: Sequence[int], taken: Sequence[int], recipe: Recipe, batch: int, full: int) -> Parts:
-    """How gradients add up.
+    """Group the gradients of an update for their sum.
 
     Args:
         ages: rounds between each gradient's version and the update's.
-        taken: samples that each stands for.
+        taken: number of samples of each gradient.
         recipe: how gradients become updates.
         batch: samples in a whole mini-batch.
-        full: samples there are when every worker takes part.
+        full: samples of an update in which every worker takes part.
 
     Example:
         >>> parts = parts_of([0, 0, 2, 0], [8, 8, 8, 4], Recipe(0.1, stale="inverse"), batch=8, full=32)
@@ -66,16 +66,16 @@ def parts_of(ages: Sequence[int], taken: Sequence[int], recipe: Recipe, batch: i
 def measured_of(
     parts: Parts, recipe: Recipe, batch: int, loss: float, big: float, small: Sequence[float], rate: float
 ) -> Measured:
-    """What the gradients of an update showed.
+    """Return the measurements of an update's gradients.
 
     Args:
-        parts: how they were added up.
+        parts: the groups in which they were summed.
         recipe: how gradients become updates.
         batch: samples in a whole mini-batch.
-        loss: mean over the samples.
-        big: squared norm of the mean of all.
+        loss: mean loss over the samples.
+        big: squared norm of the mean of all gradients.
         small: `(groups,)` squared norm of each group's own mean.
-        rate: that the update was applied with.
+        rate: learning rate that the update was applied with.
     """
     samples = parts.samples
     if len(parts.groups) < 2 or recipe.divide_by != "samples":

@@ -1,4 +1,4 @@
-"""Learning-rate rules: how large a step an update makes, given how much went into it."""
+"""Learning-rate rules: the step size of an update, given the samples in it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import final
 from tailcut.errors import ParameterError
 
 MOST_NOISE = 4.0
-"""Largest noise scale that a rate follows, in full updates: larger ones cannot be told from sampling noise."""
+"""Largest noise scale that a rate follows, in full updates; larger ones do not differ from sampling noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What stands behind an update.
+    """The facts about an update that determine its learning rate.
 
     Attributes:
-        number: of the update, from 0.
-        samples: that went into it.
-        full: samples there would be if every worker took part.
+        number: number of the update, from 0.
+        samples: samples that went into it.
+        full: samples of an update in which every worker takes part.
         noise: gradient noise scale in samples, from earlier updates; None while unknown.
     """
 
@@ -30,7 +30,7 @@ class Behind:
 
 
 class RateRule(ABC):
-    """From a base rate and what stands behind an update to the rate of that update."""
+    """A rule that gives the learning rate of an update from a base rate and the facts about the update."""
 
     @abstractmethod
     def rate(self, base: float, behind: Behind) -> float:
@@ -40,7 +40,7 @@ class RateRule(ABC):
 @final
 @dataclass(frozen=True, slots=True)
 class Fixed(RateRule):
-    """Always the base rate."""
+    """A rule that always gives the base rate."""
 
     def rate(self, base: float, behind: Behind) -> float:
         """The base rate."""
@@ -51,7 +51,7 @@ class Fixed(RateRule):
 @final
 @dataclass(frozen=True, slots=True)
 class Linear(RateRule):
-    """In proportion to the accepted share (Goyal et al. 2017): goes with the objective `Count`."""
+    """A rate in proportion to the accepted share (Goyal et al. 2017), for the objective `Count`."""
 
     def rate(self, base: float, behind: Behind) -> float:
         """Base · samples / full."""
@@ -61,7 +61,7 @@ class Linear(RateRule):
 @final
 @dataclass(frozen=True, slots=True)
 class SquareRoot(RateRule):
-    """With the root of the accepted share."""
+    """A rate in proportion to the square root of the accepted share."""
 
     def rate(self, base: float, behind: Behind) -> float:
         """Base · √(samples / full)."""
@@ -71,14 +71,14 @@ class SquareRoot(RateRule):
 @final
 @dataclass(frozen=True, slots=True)
 class Noisy(RateRule):
-    """η_max / (1 + B / samples), the best step at noise scale B: goes with the objective `Gain`.
+    """The rate η_max / (1 + B / samples), the best step at noise scale B, for the objective `Gain`.
 
-    While B is unknown it counts as the samples of a full update: half of the base rate at most. Where no gradient can
-    be told from the noise B is infinite; steps then become small, not nothing.
+    While B is unknown, the samples of a full update stand for it: the rate is at most half of the base rate.
+    Where the gradient is lost in the noise, B is infinite; it is limited so that steps are small but not 0.
     """
 
     def rate(self, base: float, behind: Behind) -> float:
-        """The step that falls most, in expectation."""
+        """The rate with the largest expected fall of the loss."""
         noise = float(behind.full) if behind.noise is None else min(behind.noise, MOST_NOISE * behind.full)
         return base / (1.0 + noise / behind.samples)
 
@@ -86,11 +86,11 @@ class Noisy(RateRule):
 @final
 @dataclass(frozen=True, slots=True)
 class Gradual(RateRule):
-    """Another rule, grown into over the first updates.
+    """A warm-up of another rule over the first updates.
 
     Attributes:
         inner: the rule.
-        updates: after which it is fully in force.
+        updates: number of updates after which the rule applies in full.
     """
 
     inner: RateRule
@@ -103,7 +103,7 @@ class Gradual(RateRule):
             )
 
     def rate(self, base: float, behind: Behind) -> float:
-        """A growing share of the inner rule's."""
+        """A growing share of the inner rule's rate."""
         return self.inner.rate(base, behind) * min(1.0, (behind.number + 1) / self.updates)
 
 
@@ -113,14 +113,14 @@ RATES: dict[str, RateRule] = {
     "sqrt": SquareRoot(),
     "gain": Noisy(),
 }
-"""Rules by name."""
+"""Learning-rate rules by name."""
 
 
 def refuse_mismatch(objective: str, rate: str) -> None:
-    """Objectives go with their own rules: say so where they do not.
+    """Refuse a learning-rate rule that does not fit the objective.
 
     Raises:
-        ParameterError: the gain of the loss with the linear rule, which takes steps the gain was not reckoned with.
+        ParameterError: the objective is gain and the rule linear or sqrt, which the gain does not assume.
     """
     if objective == "gain" and rate in ("linear", "sqrt"):
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""How gradients become updates: plain data, the same for every engine."""
+"""The recipe by which gradients become updates: plain data, the same for every engine."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from tailcut.learning.optimisers import OPTIMISERS
 from tailcut.learning.rates import RATES, Gradual, Linear, RateRule
 
 MOST_RATE = 1e30
-"""Larger ones leave single precision."""
+"""Largest learning rate; larger ones overflow single precision."""
 Stale = Literal["plain", "inverse"]
 DivideBy = Literal["samples", "workers", "world"]
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """From accepted gradients to a step.
+    """The settings that turn accepted gradients into a step.
 
     Attributes:
         rate: base learning rate.
-        rule: how the rate follows what went into an update.
+        rule: learning-rate rule, by the samples in an update.
         optimiser: `sgd`, `momentum`, `adam` or `rmsprop`.
         clip: largest norm of the mean gradient, after the mean; None for no limit.
         stale: weight of a gradient τ > 0 rounds old: 1, or 1/τ (SoftSync, 1511.05950).
-        divide_by: the mean is over accepted samples, over accepted workers (each mini-batch counts the same, whole or
-            not), or over all workers there are (absent ones count as zero, as in eager-SGD).
-        average: decay of the average of the weights that is evaluated, per full update's worth of samples; 0
-            evaluates the weights themselves.
+        divide_by: the mean is over accepted samples, over accepted workers (each mini-batch counts the same,
+            whole or not), or over all workers (absent ones count as zero, as in eager-SGD).
+        average: decay, per full update, of the average of the weights that is evaluated; 0 evaluates the
+            weights themselves.
 
     Example:
         >>> recipe = Recipe(rate=0.5, rule=Linear())
@@ -61,15 +61,15 @@ class Recipe:
             )
 
     def weight(self, staleness: int) -> float:
-        """Of a gradient so many rounds old."""
+        """Return the weight of a gradient that is this many rounds old."""
         return 1.0 / staleness if self.stale == "inverse" and staleness > 1 else 1.0
 
 
 def rule_of(name: str, warm_up: int = 0) -> RateRule:
-    """The learning-rate rule of a name, grown into over the first `warm_up` updates.
+    """Return the learning-rate rule of a name, with a warm-up over the first `warm_up` updates.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: there is no rule of that name.
     """
     if name not in RATES:
         raise UnknownNameError("learning-rate rule", name, RATES)

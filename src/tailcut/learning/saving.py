@@ -1,4 +1,4 @@
-"""A trainer's state as arrays and back, so that a training goes on bit for bit."""
+"""Conversion of a trainer's state to arrays and back, so that a training resumes bit for bit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 
 def arrays_of(trainer: Trainer) -> Arrays:
-    """Parameters, their average, the optimiser's state, and what stale gradients need."""
+    """Return the parameters, their average, the optimizer's state, and the state for stale gradients."""
     out: Arrays = {"vector": _numbers(trainer.net.vector), "updates": np.array([trainer.updates])}
     if trainer.average is not None:
         out["average"], out["covered"] = _numbers(trainer.average), np.array([trainer.covered])
@@ -32,7 +32,7 @@ def arrays_of(trainer: Trainer) -> Arrays:
 
 
 def restore(trainer: Trainer, arrays: Arrays, measured: Sequence[Measured]) -> None:
-    """Take over what `arrays_of` gave, after the updates with those measurements were followed."""
+    """Restore the state that `arrays_of` returned, and the noise scale from the updates' measurements."""
     trainer.updates = int(arrays["updates"][0])
     like = trainer.net.vector
     with torch.no_grad():
@@ -50,13 +50,13 @@ def restore(trainer: Trainer, arrays: Arrays, measured: Sequence[Measured]) -> N
 
 
 def optimiser_arrays(optimiser: torch.optim.Optimizer) -> Arrays:
-    """The state of an optimiser of one vector; empty before its first step."""
+    """Return the state of an optimizer of one vector; empty before its first step."""
     state = optimiser.state_dict()["state"].get(0, {})
     return {key: _numbers(torch.as_tensor(value)) for key, value in state.items() if value is not None}
 
 
 def put_optimiser_arrays(optimiser: torch.optim.Optimizer, arrays: Arrays) -> None:
-    """Take over what `optimiser_arrays` gave."""
+    """Restore the state that `optimiser_arrays` returned."""
     if arrays:
         state = {key: torch.tensor(value) for key, value in arrays.items()}
         groups = optimiser.state_dict()["param_groups"]

@@ -1,4 +1,4 @@
-"""The trainer: applies updates to a net, one after the other. No clock and no cluster: it is told what was accepted."""
+"""The trainer, which applies updates of accepted gradients to a net. It knows no clock and no cluster."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Trainer:
     """A net in training.
 
     Args:
-        task: what is trained.
-        recipe: how.
-        workers: how many there are when all take part.
+        task: the task to train.
+        recipe: how gradients become updates.
+        workers: number of workers when all take part.
         batch: samples in a worker's mini-batch.
-        seed: of weights and data.
-        keeps_work: whether work that a close cuts off may still count: then what workers have begun is worked out many
-            at a time, ahead of its use.
+        seed: seed of weights and data.
+        keeps_work: whether work that is unfinished at a close may still count; stale gradients in flight are
+            then computed together, ahead of their use.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class Trainer:
 
     @property
     def task(self) -> Task:
-        """What is trained."""
+        """The task that is trained."""
         return self._task
 
     def update(self, update: Update) -> Measured:
         """Apply one update.
 
         Returns:
-            What its gradients showed; a loss that is no longer finite means that the training has come to nothing.
+            The measurements of its gradients; a loss that is not finite means that the training has diverged.
         """
         self._note(update)
         version = update.record.version
@@ -80,12 +80,12 @@ class Trainer:
         return measured
 
     def follow(self, update: Update) -> None:
-        """Note what was begun and ended in an update that was applied before these parameters were saved."""
+        """Record work begun and ended in an update that was applied before these parameters were saved."""
         self._note(update)
         self._forget(update)
 
     def figures(self) -> dict[str, float]:
-        """The task's figures, of the averaged weights where there are any."""
+        """Return the task's figures, for the averaged weights if the recipe averages."""
         if self.average is None:
             return self._evaluated()
         now = self.net.vector.clone()
@@ -117,18 +117,18 @@ class Trainer:
             self.ahead.pop(work, None)
             self._begun[work.version] -= 1
             if not self._begun[work.version]:
-                # Nobody computes at these parameters any more.
+                # No worker computes at these parameters any more.
                 del self._begun[work.version]
                 self.kept.pop(work.version, None)
 
     # -- gradients ----------------------------------------------------------------------------------------------
 
     def _samples(self, share: float) -> int:
-        """Samples of a mini-batch that a share of it covers."""
+        """Return the number of samples in a share of a mini-batch, at least 1."""
         return max(1, round(share * self._mini.size))
 
     def _sum(self, update: Update, group: Sequence[int], parts: Parts, version: int) -> Part:
-        """The gradients of a group added up, fresh ones in one pass."""
+        """Sum the gradients of a group, fresh ones in one pass."""
         works = [update.accepted[k] for k in group]
         taken = [parts.taken[k] for k in group]
         if works[0].version == version:
@@ -136,10 +136,10 @@ class Trainer:
         return self._stale(works, [parts.weights[k] for k in group], taken)
 
     def _stale(self, works: Sequence[Work], weights: Sequence[float], taken: Sequence[int]) -> Part:
-        """Each weighted by its age. A gradient that is not whole counts whole but for fewer samples."""
+        """Sum stale gradients by weight; a partial one is computed whole, with the weight of its samples."""
         missing = [work for work in works if work not in self.ahead]
         if missing:
-            # All that is in flight will be used: work it out together.
+            # With `keeps_work`, all work in flight may be used, so compute it together.
             all_of = (
                 [work for work in self._in_flight if work not in self.ahead] if self._keeps_work else missing
             )
@@ -166,7 +166,7 @@ class Trainer:
         self.optimiser.step()
         self.updates += 1
         if self.average is not None:
-            # By samples, so that many small updates are averaged as far back as few large ones; at first over all.
+            # Decay by samples: many small updates reach as far back as few large ones. Average all at first.
             share = samples / self._full
             self.covered += share
             decay = min(self._recipe.average**share, 1.0 - share / (self.covered + 1.0))
@@ -174,10 +174,10 @@ class Trainer:
         return rate
 
     def _squared(self, gradient: Tensor) -> float:
-        """Squared norm of what tells the noise."""
+        """Return the squared norm over the parameters that estimate the noise scale."""
         return self._telling.squared(gradient)
 
 
 def diverged(measured: Measured) -> bool:
-    """Whether a training has come to nothing."""
+    """Return whether a training has diverged."""
     return not (math.isfinite(measured.loss) and math.isfinite(measured.big))

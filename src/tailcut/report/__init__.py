@@ -1,4 +1,4 @@
-"""What a comparison found, told three ways; all of them read a `Comparison` and nothing else.
+"""The results of a comparison in three forms, each made from a `Comparison` alone.
 
 Comparison ─┬─▶ as_json         one flat object per source and policy
             ├─▶ terminal_table  a table and a few sentences, as wide as the terminal allows

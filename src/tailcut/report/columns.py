@@ -13,14 +13,14 @@ from tailcut.study.facts import PolicyFacts, SourceFacts
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
+    """One column of a table.
 
     Attributes:
-        heading: what stands above it; line breaks where a narrow table may break it.
-        meaning: for the glossary, a whole sentence.
+        heading: heading, with line breaks where a narrow table may break it.
+        meaning: explanation for the glossary, in whole sentences.
         cell: the text for one policy on one source.
-        rank: 0 is always shown; where room is short the highest ranks go first.
-        shown: whether the source has anything to show in it.
+        rank: 0 is always shown; in a narrow table the highest ranks are left out first.
+        shown: tells whether the column is of use for a source.
     """
 
     heading: str
@@ -36,7 +36,7 @@ class Column:
 
 
 def columns(source: SourceFacts) -> list[Column]:
-    """The columns that say something about `source`, in order."""
+    """Return the columns that are of use for `source`, in order."""
     return [column for column in COLUMNS if column.shown(source)]
 
 
@@ -164,4 +164,4 @@ COLUMNS = (
         lambda source: any(known(facts.decision_ms_p50) for facts in source.policies),
     ),
 )
-"""Every column there can be, from left to right."""
+"""All columns, from left to right."""

@@ -1,4 +1,4 @@
-"""Numbers as people read them. What is unknown or not finite is a dash."""
+"""Numbers formatted for people; a dash stands for unknown and infinite values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ UNKNOWN = "–"
 
 
 def known(value: float | None) -> bool:
-    """Whether there is a number to show."""
+    """Return whether a value is a finite number."""
     return value is not None and math.isfinite(value)
 
 
 def share(value: float | None) -> str:
-    """A share of a rate, three decimals.
+    """Format a share of a rate with three decimals.
 
     Example:
         >>> share(0.97612), share(None)
@@ -23,14 +23,14 @@ def share(value: float | None) -> str:
 
 
 def span(least: float | None, most: float | None) -> str:
-    """Smallest and largest share, as short as can be: `.961–.982`."""
+    """Format the smallest and the largest share in a short form: `.961–.982`."""
     if least is None or most is None or not (known(least) and known(most)):
         return UNKNOWN
     return f"{_bare(least)}–{_bare(most)}"
 
 
 def percent(value: float | None) -> str:
-    """A part of a whole, in whole per cent; what is neither nothing nor all never reads as such.
+    """Format a part of a whole in whole per cent; a part is 0 % or 100 % only if it is exactly that.
 
     Example:
         >>> percent(0.312), percent(0.003), percent(0.9999)
@@ -46,7 +46,7 @@ def percent(value: float | None) -> str:
 
 
 def figure(value: float | None, digits: int = 3) -> str:
-    """`digits` significant digits, but never fewer than there are before the point.
+    """Format with `digits` significant digits, or with all digits before the point if those are more.
 
     Example:
         >>> figure(1234.5), figure(0.41234, 2), figure(20.0)
@@ -63,7 +63,7 @@ def figure(value: float | None, digits: int = 3) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A duration with the unit that suits it.
+    """Format a duration in seconds or milliseconds.
 
     Example:
         >>> seconds(0.0123), seconds(1.5), seconds(0.0)
@@ -75,7 +75,7 @@ def seconds(value: float | None) -> str:
 
 
 def cutoff(value: float, workers: int) -> str:
-    """Gradients used out of `workers`; the decimal only where it matters."""
+    """Format the gradients used out of `workers`, with a decimal for fewer than 100 workers."""
     return f"{value:.{1 if workers < 100 else 0}f}/{workers}" if known(value) else f"{UNKNOWN}/{workers}"
 
 

@@ -1,4 +1,4 @@
-"""A table of texts for a terminal: as wide as there is room for, the least important columns left out."""
+"""A table of texts for a terminal, which leaves out the least important columns to fit the width."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-# No frame: only a rule under the headings and one above the bounds.
+# The table has no frame, only a rule under the headings and one above the bounds.
 _RULED = Box("    \n    \n ── \n    \n ── \n ── \n    \n    \n")
 _GAP = 2
 _LONGEST_NAME = 28
@@ -18,13 +18,13 @@ _ASCII = str.maketrans({"→": ">", "–": "-", "−": "-", "…": "~", "“": '
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Headings and rows of texts, the first column the names.
+    """Headings and rows of texts; the first column holds the names.
 
     Attributes:
-        headings: with line breaks where a narrow table may break them.
-        ranks: 0 is always shown; where room is short the highest ranks go first.
-        rows: one text per heading each.
-        bounds: rows that stand below a rule.
+        headings: headings, with line breaks where a narrow table may break them.
+        ranks: rank of each column; 0 is always shown, and the highest ranks are left out first.
+        rows: rows with one text per heading.
+        bounds: rows below a rule.
     """
 
     headings: tuple[str, ...]
@@ -33,7 +33,7 @@ class Grid:
     bounds: tuple[tuple[str, ...], ...]
 
     def fitting(self, width: int) -> tuple[list[int], list[int]]:
-        """The columns that fit into `width` characters, and those that do not, the first to go first."""
+        """Return the columns that fit into `width` characters, and those left out, in order of removal."""
         shown, left_out = list(range(len(self.headings))), []
         while self._width(shown) > width and any(self.ranks[column] for column in shown):
             last = max(shown, key=lambda column: self.ranks[column])
@@ -42,14 +42,14 @@ class Grid:
         return shown, left_out
 
     def table(self, shown: list[int], plain: bool) -> Table:
-        """These columns as a rich table, in ASCII if `plain`."""
+        """Return a rich table of the columns in `shown`, in ASCII if `plain`."""
         table = Table(box=_RULED, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
         for column in shown:
             name = column == shown[0]
             table.add_column(
                 spelt(self.headings[column], plain),
                 justify="left" if name else "right",
-                # Names are folded, not cut: their parameters tell them apart.
+                # Fold names instead of cutting them: their parameters distinguish them.
                 overflow="fold",
                 no_wrap=not name,
                 min_width=None if name else self._column_width(column),
@@ -72,12 +72,12 @@ class Grid:
 
 
 def title_of(heading: str) -> str:
-    """A heading on one line."""
+    """Return a heading on one line."""
     return heading.replace("-\n", "").replace("–\n", "–").replace("\n", " ")
 
 
 def spelt(text: str, plain: bool) -> str:
-    """`text`, in ASCII where the terminal can print nothing else."""
+    """Return `text`, in ASCII if `plain`."""
     if not plain:
         return text
     return text.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")

@@ -1,4 +1,4 @@
-"""What every page of a report is made of: one HTML file that needs nothing but itself."""
+"""The common parts of all pages of a report, each of which is one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tailcut.report.words import printable
 if TYPE_CHECKING:
     from tailcut.report.draw import Drawing
 
-# Belt and braces: even a browser led astray may load nothing from anywhere.
+# An additional safeguard: the browser must not load anything from anywhere.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def document(*, names: Iterable[str], heading: str, lead: str, command: str, parts: Iterable[str]) -> str:
-    """A whole page.
+    """Return a whole page.
 
     Args:
-        names: of the sources, for the title.
-        heading: above everything.
+        names: names of the sources, for the title.
+        heading: main heading.
         lead: the sentence before the command that made the page.
         command: that command.
         parts: the elements of the page, already escaped.
@@ -47,7 +47,7 @@ def document(*, names: Iterable[str], heading: str, lead: str, command: str, par
 
 
 def save(page: str, path: str | Path) -> None:
-    """Write a page at once: a failure leaves what was there.
+    """Write a page atomically: a failure leaves an existing file unchanged.
 
     Raises:
         InputError: the file cannot be written.
@@ -64,7 +64,7 @@ def save(page: str, path: str | Path) -> None:
 
 
 def contents(entries: Sequence[tuple[str, str]]) -> list[str]:
-    """Links to the sections of `(source, sentence)`, numbered from 1; nothing where there is only one."""
+    """Return links to the sections of `(source, sentence)`, numbered from 1; none for a single section."""
     if len(entries) < 2:
         return []
     items = [
@@ -86,7 +86,7 @@ def section(
     table: str,
     figures: Iterable[Drawing],
 ) -> str:
-    """One source: what it is, what came of it, the table and the figures."""
+    """Return the section of one source: its description, results, table and figures."""
     return "\n".join(
         [
             f'<section id="source-{number}">\n<h2>{text(name)}</h2>',
@@ -106,8 +106,8 @@ def section(
 def figures_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], bounds: Sequence[Sequence[str]]
 ) -> str:
-    """A table of texts, the best row first and marked; `bounds` stand below a rule."""
-    # On a page the browser breaks lines; only where two words meet may it do so.
+    """Return a table of texts whose first row is marked as the best; `bounds` follow below a rule."""
+    # The browser breaks lines; remove the breaks inside words.
     heads = "".join(f'<th scope="col">{escape(h.replace("-" + chr(10), ""))}</th>' for h in headings)
     usual = [_row(row, number == 0) for number, row in enumerate(rows)]
     others = [_row(row, False) for row in bounds]
@@ -122,18 +122,18 @@ def figures_table(
 
 
 def glossary(entries: Iterable[tuple[str, str]]) -> str:
-    """What the columns mean: `(title, meaning)` each."""
+    """Return the section that explains the columns, from `(title, meaning)` of each."""
     items = [f"<dt>{escape(title)}</dt><dd>{escape(meaning)}</dd>" for title, meaning in entries]
     return "<section>\n<h2>The columns</h2>\n<dl>\n" + "\n".join(items) + "\n</dl>\n</section>"
 
 
 def text(plain: str) -> str:
-    """Escaped."""
+    """Return text escaped for HTML."""
     return escape(printable(plain))
 
 
 def sentence(plain: str) -> str:
-    """Escaped, with what stands in back-ticks set as code."""
+    """Return text escaped for HTML, with code elements for text in back-ticks."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", text(plain))
 
 

@@ -9,10 +9,10 @@ from tailcut.study.facts import Comparison, PolicyFacts, SourceFacts, Spread
 
 
 def as_json(comparison: Comparison) -> list[dict[str, Any]]:
-    """One object per source and policy, in the order of the comparison; `json.dumps` takes it as it is.
+    """Return one object per source and policy, in the order of the comparison, ready for `json.dumps`.
 
-    When late workers finish, the clairvoyant is no bound: `of_clairvoyant` and its companions are then null
-    and `of_abandon_bound` and its companions stand beside them.
+    When late workers finish, the clairvoyant is no bound: the `of_clairvoyant` keys are then null, and
+    `of_abandon_bound` keys are added.
     """
     return [_row(source, facts) for source in comparison.sources for facts in source.policies]
 
@@ -63,7 +63,7 @@ def _to_clairvoyant(late: str, facts: PolicyFacts) -> dict[str, float | None]:
     }
     if late != "finish":
         return shares
-    # The keys stay, so that a reader of many files needs no special case; the values would mislead.
+    # Keep the keys, so that readers of many files need no special case; drop the values, which would mislead.
     renamed = {key.replace("clairvoyant", "abandon_bound"): value for key, value in shares.items()}
     return {**dict.fromkeys(shares), **renamed}
 

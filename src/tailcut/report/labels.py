@@ -1,4 +1,4 @@
-"""Short names for the rows of a figure, which has little room; the table beside it has them in full."""
+"""Short names for the rows of a figure; the table on the same page has the full names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST = 25
 
 
 def labels(names: Iterable[str], most: int = MOST) -> dict[str, str]:
-    """A label of at most `most` characters for each name; different names get different labels.
+    """Return a label of at most `most` characters for each name; different names get different labels.
 
     Example:
         >>> labels(["stopping", "deadline(window=100,seconds=1.4)", "deadline(window=100,seconds=2)"])
@@ -29,7 +29,7 @@ def labels(names: Iterable[str], most: int = MOST) -> dict[str, str]:
 
 
 def _telling(group: list[str], most: int) -> dict[str, str]:
-    """Labels that show where names with the same beginning part ways."""
+    """Return labels that show the part in which names with the same beginning differ."""
     stem = _common_start(group)
     start = max((match.end() for match in re.finditer(r"[(,:;\s]", stem)), default=len(stem))
     head = group[0][: min(most // 2, len(re.split(r"(?<=[(:])", stem)[0]))]

@@ -17,11 +17,11 @@ from tailcut.report.words import printable
 from tailcut.types import Seconds
 
 MOST_ROWS = 32
-"""Workers that are shown one by one; of more, those that are accepted least."""
+"""Most workers that are shown one by one; of more, those with the smallest accepted share."""
 STALE: Seconds = 5.0
-"""Without news from which on that is said."""
+"""Seconds without news after which the view says so."""
 BAR, DRAWN = 20, 24
-"""Characters of a share, and cutoffs that are drawn."""
+"""Width of a share's bar in characters, and number of last cutoffs that are drawn."""
 DOES = {
     "starts": "waits for the others to start",
     "computes": "computes at version {}",
@@ -35,12 +35,12 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def live_view(asked: Asked, now: Now | None, age: Seconds = 0.0) -> LiveView:
-    """What to print of a running training with rich: `console.print(live_view(asked, now))`.
+    """Return a rich renderable of a running training: `console.print(live_view(asked, now))`.
 
     Args:
-        asked: what was asked for.
-        now: how it stands; None before anything is known.
-        age: seconds since that was so.
+        asked: settings of the run.
+        now: state of the run; None before anything is known.
+        age: seconds since that state was written.
     """
     return LiveView(asked, now, age)
 
@@ -48,14 +48,14 @@ def live_view(asked: Asked, now: Now | None, age: Seconds = 0.0) -> LiveView:
 @final
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """A rich renderable: a title, a line of figures, a table of workers."""
+    """A rich renderable of a run: a title, a line of figures, a table of workers."""
 
     asked: Asked
     now: Now | None
     age: Seconds
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Title, figures, workers."""
+        """Yield title, figures and workers."""
         plain = options.ascii_only
         asked, now = self.asked, self.now
         yield Text(spelt(printable(_title(asked, now)), plain), style="bold")
@@ -108,7 +108,7 @@ def _table(now: Now, plain: bool) -> Table:
 
 
 def _shown(workers: tuple[WorkerNow, ...]) -> list[WorkerNow]:
-    """By place; of many, those with the smallest shares."""
+    """Return the workers by number; of more than `MOST_ROWS`, those with the smallest accepted shares."""
     if len(workers) <= MOST_ROWS:
         return list(workers)
     least = sorted(workers, key=lambda one: 1.0 if one.share is None else one.share)[:MOST_ROWS]

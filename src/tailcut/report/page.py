@@ -1,4 +1,4 @@
-"""The comparison as one HTML file that needs nothing but itself."""
+"""The comparison as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def write_page(comparison: Comparison, path: str | Path) -> None:
     """Write the comparison as one self-contained page; the same facts give the same bytes.
 
     Args:
-        comparison: what was found.
-        path: the file to create or replace, at once: a failure leaves what was there.
+        comparison: the results of the comparison.
+        path: the file to create or to replace atomically: a failure leaves an existing file unchanged.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -42,7 +42,7 @@ def _page(comparison: Comparison) -> str:
 
 
 def _section(source: SourceFacts, number: int) -> str:
-    # Only here, so that the terminal and the JSON do not need the extra.
+    # Imported only here, so that the terminal and the JSON do not need the extra.
     from tailcut.report.draw import drawings
 
     return html.section(

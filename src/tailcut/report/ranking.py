@@ -1,4 +1,4 @@
-"""Who did best: the one order of policies that table and figures share."""
+"""The order of policies that table and figures share, by throughput."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from tailcut.study.facts import PolicyFacts, SourceFacts
 
 
 def policies(source: SourceFacts) -> list[PolicyFacts]:
-    """What could be used in earnest, highest throughput first."""
+    """Return the policies without the bounds, highest throughput first."""
     return _ranked([facts for facts in source.policies if facts.kind != "bound"])
 
 
 def bounds(source: SourceFacts) -> list[PolicyFacts]:
-    """What needs hindsight or the true law, highest throughput first."""
+    """Return the bounds, which need hindsight or the true law, highest throughput first."""
     return _ranked([facts for facts in source.policies if facts.kind == "bound"])
 
 
 def everyone(source: SourceFacts) -> list[PolicyFacts]:
-    """Policies, then bounds."""
+    """Return policies, then bounds."""
     return policies(source) + bounds(source)
 
 
 def best(source: SourceFacts) -> PolicyFacts | None:
-    """The policy with the highest throughput, None where there are only bounds.
+    """Return the policy with the highest throughput, None if there are only bounds.
 
-    What counts parts of gradients or stale ones is shown, but is no answer to "how long should I wait".
+    Policies that count partial or stale gradients are excluded: they do not answer "how long should I wait".
     """
     ranked = [facts for facts in policies(source) if facts.kind == "policy"]
     return ranked[0] if ranked else None
 
 
 def wait_all(source: SourceFacts) -> PolicyFacts | None:
-    """Plain synchronous rounds, where they were compared."""
+    """Return plain synchronous SGD if it was compared, else None."""
     return next((facts for facts in source.policies if waits_for_all(facts)), None)
 
 
 def bound(source: SourceFacts, name: str) -> PolicyFacts | None:
-    """The bound called `name`, where it was compared."""
+    """Return the bound called `name` if it was compared, else None."""
     return next((facts for facts in bounds(source) if facts.policy == name), None)
 
 
 def waits_for_all(facts: PolicyFacts) -> bool:
-    """Whether this is plain synchronous SGD."""
+    """Return whether a policy is plain synchronous SGD."""
     return facts.policy.split("(")[0].split(":")[0] == "wait-all"
 
 
@@ -52,5 +52,5 @@ def _ranked(some: list[PolicyFacts]) -> list[PolicyFacts]:
 
 def _place(facts: PolicyFacts) -> tuple[float, bool]:
     rate = facts.throughput.mean
-    # Equally fast, the simpler one is the better answer.
+    # Among equally fast policies, waiting for all is the simplest.
     return (math.inf if math.isnan(rate) else -rate, not waits_for_all(facts))

@@ -1,4 +1,4 @@
-"""The page's style sheet. Figures take their colours from its variables; see `draw/canvas.py`."""
+"""The page's style sheet. Figures take their colors from its variables; see `draw/canvas.py`."""
 
 STYLE = """\
 :root {

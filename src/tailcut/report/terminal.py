@@ -1,4 +1,4 @@
-"""The comparison of one source for a terminal: a table as wide as there is room for, then a few sentences."""
+"""The comparison of one source for a terminal: a table that fits the width, then a few sentences."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tailcut.study.facts import SourceFacts
 
 
 def terminal_table(source: SourceFacts) -> SourceTable:
-    """What to print for one source with rich: `console.print(terminal_table(source))`."""
+    """Return a rich renderable for one source: `console.print(terminal_table(source))`."""
     return SourceTable(source)
 
 
 class SourceTable:
-    """A rich renderable. It learns the width only when it is printed, and leaves out columns to fit."""
+    """A rich renderable of a source, which leaves out columns that do not fit the width it is printed in."""
 
     def __init__(self, source: SourceFacts) -> None:
         self._source = source
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Title, table, sentences."""
+        """Yield title, table and sentences."""
         source, plain = self._source, options.ascii_only
         some, grid = columns(source), _grid(source)
         shown, left_out = grid.fitting(options.max_width)

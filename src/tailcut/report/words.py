@@ -1,4 +1,4 @@
-"""The sentences of a report, the same in the terminal and on the page. Names of policies stand in back-ticks."""
+"""The sentences of a report, for the terminal and the page. Names of policies are in back-ticks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _NOTHING = "Waiting for all is right here: nothing is to be gained by cutting ro
 
 
 def printable(text: str) -> str:
-    """`text` without what could steer a terminal or break a page: file names can hold anything."""
+    """Replace the characters of `text` that are not printable, which could control a terminal."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def setting(source: SourceFacts) -> str:
-    """What was run, in one line."""
+    """Describe the setting of a source in one line."""
     parts = [
         _count(source.workers, "worker"),
         _count(source.rounds, "round") + (f" (first {source.warmup} left out)" if source.warmup else ""),
@@ -33,7 +33,7 @@ def setting(source: SourceFacts) -> str:
 
 
 def row(facts: PolicyFacts) -> str:
-    """Return a line about a finished policy, for a terminal in which others are still played."""
+    """Return a line about a finished policy, for a terminal in which others are still simulated."""
     shares = (
         f"{share(facts.of_clairvoyant.mean)} of the clairvoyant",
         f"clock score {_score(facts.clock_score)}",
@@ -46,7 +46,7 @@ def _score(spread: Spread | None) -> str:
 
 
 def outcome(source: SourceFacts) -> str:
-    """What waiting costs and what the best policy would give back.
+    """Describe the cost of waiting, and how much of it the best policy saves.
 
     Example:
         "Your workers wait 31 % of the time; `stopping` would give back 24 points."
@@ -65,12 +65,12 @@ def outcome(source: SourceFacts) -> str:
         return f"{waiting}; `{name}` would give back {_count(round(points), 'point')}."
     if _gain(source, winner) >= 1.01:
         return f"{waiting}; `{name}` gives back none of it and is faster all the same."
-    # Without the figures nothing can be said about what is to be gained.
+    # Without the idle shares nothing is known about the possible gain.
     return f"{waiting}. {_NOTHING}" if known(points) else f"{waiting}; `{name}` was the fastest."
 
 
 def details(source: SourceFacts) -> str:
-    """What the best policy does and how close it comes, in plain words; empty where there is nothing to say."""
+    """Describe the best policy's cutoff, gain and share of the bound; empty if none of these is known."""
     winner = best(source)
     if winner is None:
         return ""
@@ -89,7 +89,7 @@ def details(source: SourceFacts) -> str:
 
 
 def _gain(source: SourceFacts, winner: PolicyFacts) -> float:
-    """Its throughput over that of waiting for all; NaN where that was not compared."""
+    """Return a policy's throughput over that of waiting for all; NaN if that was not compared."""
     plain = wait_all(source)
     if plain is None or not plain.throughput.mean > 0:
         return math.nan

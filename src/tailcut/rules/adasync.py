@@ -18,7 +18,7 @@ class AdaSyncMemory:
 
     Attributes:
         first: loss of the first update, None before it.
-        weight: of all rounds together, 0 before the first and nearing 1.
+        weight: weight of all rounds together, 0 before the first and nearing 1.
         total: discounted sum of the losses, short of their mean by that weight.
     """
 
@@ -65,15 +65,15 @@ class AdaSync(Rule[AdaSyncMemory, int]):
 
     @property
     def objective_name(self) -> str:
-        """The decrease of the loss at a fixed learning rate."""
+        """The name of the decrease of the loss at a fixed learning rate."""
         return "descent"
 
     def start(self) -> AdaSyncMemory:
-        """No loss was seen."""
+        """Return a memory of no losses."""
         return AdaSyncMemory(None, 0.0, 0.0)
 
     def plan(self, memory: AdaSyncMemory, opening: Opening) -> int:
-        """K for as many workers as there are."""
+        """Return K for the workers that take part."""
         n = len(opening.roster)
         if memory.first is None:
             growth = 1.0

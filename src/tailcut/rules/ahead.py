@@ -28,10 +28,10 @@ class Ahead(Rule[None, int | None]):
     objective: Objective = field(default_factory=Count)
 
     def start(self) -> None:
-        """Nothing is remembered."""
+        """Remember nothing between rounds."""
 
     def plan(self, memory: None, opening: Opening) -> int | None:
-        """The cutoff, or None while there is no forecast."""
+        """Return the cutoff, or None while there is no forecast."""
         del memory
         forecast = opening.forecast
         if forecast is None:
@@ -43,7 +43,7 @@ class Ahead(Rule[None, int | None]):
         return best_cutoff(self.objective.value(counts), means, opening.overhead)
 
     def decide(self, plan: int | None, progress: Progress) -> Decision:
-        """Wait for that many, or for as many as can still come."""
+        """Wait for the cutoff, or for as many workers as can still arrive."""
         if plan is None:
             return Wait()
         possible = progress.count + int((np.isinf(progress.arrivals) & ~progress.gone).sum())

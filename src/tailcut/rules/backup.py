@@ -14,12 +14,12 @@ from tailcut.types import Close, Decision, Progress, Wait
 
 
 def still_possible(progress: Progress) -> int:
-    """How many arrivals the round can end with: those that are in, and those that have not left."""
+    """Return how many arrivals the round can end with: those in, and those of workers that have not left."""
     return progress.count + int(np.count_nonzero(np.isinf(progress.arrivals) & ~progress.gone))
 
 
 def wait_for(target: int, progress: Progress) -> Decision:
-    """Close once `target` workers are in, or as many as can still come if that is fewer; never with none."""
+    """Close once `target` workers are in, or as many as can still arrive if fewer; never with none."""
     goal = max(min(target, still_possible(progress)), 1)
     return Close() if progress.count >= goal else Wait(count=goal)
 
@@ -30,7 +30,7 @@ class Backup(Rule[None, int]):
     """Wait for the same number of workers in every round (Chen et al. 2016, arXiv 1604.00981).
 
     Exactly one of the three parameters is given. The plan is the cutoff. Workers that leave during the round
-    lower what it waits for once there are fewer than that.
+    lower the cutoff once fewer than that are left.
 
     Attributes:
         b: backup workers: the round waits for n - b, at least 1.
@@ -63,10 +63,10 @@ class Backup(Rule[None, int]):
             )
 
     def start(self) -> None:
-        """There is nothing to remember."""
+        """Remember nothing between rounds."""
 
     def plan(self, memory: None, opening: Opening) -> int:
-        """The cutoff for as many workers as there are."""
+        """Return the cutoff for the workers that take part."""
         del memory
         return self._target(len(opening.roster))
 
@@ -75,7 +75,7 @@ class Backup(Rule[None, int]):
         return wait_for(plan, progress)
 
     def fixed_count(self, n: int) -> int | None:
-        """The cutoff."""
+        """Return the cutoff with n workers."""
         return self._target(n)
 
     def _target(self, n: int) -> int:

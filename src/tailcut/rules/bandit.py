@@ -15,18 +15,18 @@ from tailcut.rules.base import Opening, Rule
 from tailcut.types import Decision, FloatArray, IntArray, Progress, RoundRecord
 
 _FORGOTTEN = 1e-9
-"""Rounds of discounted knowledge below which an arm counts as never tried."""
+"""Discounted rounds below which an arm counts as never tried."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BanditMemory:
-    """What the past rounds showed, recent ones counting most. Arrays are `(arms,)`, all sums discounted.
+    """The results of past rounds, recent ones weighted most. Arrays are `(arms,)`, all sums discounted.
 
     Attributes:
-        n: workers for which the arms were laid out, 0 before the first round.
-        pulls: rounds in which each arm was used.
-        values: gradients they took.
-        seconds: how long they lasted, overhead included.
+        n: number of workers for which the arms were laid out, 0 before the first round.
+        pulls: number of rounds in which each arm was used.
+        values: number of gradients that these rounds took.
+        seconds: length of these rounds in seconds, overhead included.
     """
 
     n: int
@@ -37,7 +37,7 @@ class BanditMemory:
 
 @dataclass(frozen=True, slots=True)
 class BanditPlan:
-    """One round's choice: workers it was made for, the arm, and the arm's cutoff."""
+    """The choice for one round: the number of workers it was made for, the arm, and the arm's cutoff."""
 
     n: int
     arm: int
@@ -46,13 +46,13 @@ class BanditPlan:
 
 @lru_cache(maxsize=256)
 def cutoffs(n: int, arms: int = 12) -> IntArray:
-    """The cutoffs that are tried: n first, then down to n/3 in growing steps.
+    """Return the cutoffs that are tried: n first, then down to n/3 in growing steps.
 
     Few cutoffs near n matter more than many: each worker fewer changes most what the last one cost.
 
     Args:
-        n: workers, at least 1.
-        arms: how many at most, at least 2.
+        n: number of workers, at least 1.
+        arms: largest number of cutoffs, at least 2.
 
     Returns:
         `(<= arms,)` decreasing, read-only because it is shared between callers.
@@ -75,15 +75,15 @@ class Bandit(Rule[BanditMemory, BanditPlan]):
 
     Discounted UCB (Garivier and Moulines 2011, arXiv 0805.3415) with two changes. An arm's throughput is its
     discounted sum of gradients over its discounted sum of seconds: that is what a run ends up with, while the
-    mean of single rounds' rates would favour cutoffs whose rounds are now and then very short. And the bonus is
-    relative to the best arm's throughput, so that no unit of time matters. There is no randomness; equal arms
-    are taken in the order of `cutoffs`. When workers join or leave, each new arm inherits from the old one
-    with the nearest share of the workers.
+    mean of single rounds' rates would favor cutoffs whose rounds are now and then very short. And the bonus
+    is relative to the best arm's throughput, so that no unit of time matters. There is no randomness; equal
+    arms are taken in the order of `cutoffs`. When workers join or leave, each new arm inherits from the old
+    one with the nearest share of the workers.
 
     Attributes:
         discount: weight of a round relative to the one after it, over 0 and at most 1.
         explore: how much an arm's bonus weighs, over 0.
-        arms: how many cutoffs are tried, at least 2.
+        arms: largest number of cutoffs that are tried, at least 2.
 
     Example:
         >>> from tailcut.types import Roster
@@ -110,7 +110,7 @@ class Bandit(Rule[BanditMemory, BanditPlan]):
             raise ParameterError(f"arms must be at least 2, but got {self.arms}; give 12, say.")
 
     def start(self) -> BanditMemory:
-        """Nothing was tried yet."""
+        """Return a memory in which no cutoff was tried."""
         nothing = np.zeros(0)
         return BanditMemory(0, nothing, nothing, nothing)
 
@@ -143,14 +143,14 @@ class Bandit(Rule[BanditMemory, BanditPlan]):
         )
 
     def _bounds(self, memory: BanditMemory) -> FloatArray:
-        """`(arms,)` gradients per second each arm may plausibly have."""
+        """Return `(arms,)` the gradients per second that each arm may plausibly reach."""
         rates = memory.values / memory.seconds
         doubt = np.sqrt(math.log(max(float(memory.pulls.sum()), 1.0)) / memory.pulls)
         bounds: FloatArray = rates + self.explore * rates.max() * doubt
         return bounds
 
     def _laid_out(self, memory: BanditMemory, n: int) -> BanditMemory:
-        """What is known, told for n workers."""
+        """Return the memory with its arms laid out for n workers."""
         if memory.n == n:
             return memory
         tried = cutoffs(n, self.arms)

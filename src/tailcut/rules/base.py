@@ -1,4 +1,4 @@
-"""What a rule is: it turns a forecast, the arrivals so far and the elapsed time into *wait until …* or *close*."""
+"""The interface of rules, which turn a forecast, arrivals and elapsed time into wait or close."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opening:
-    """What a rule knows when a round opens.
+    """The state of a round at its opening, as a rule sees it.
 
     Attributes:
-        roster: who takes part.
+        roster: workers that take part.
         forecast: the law of their run times, or None while nothing is known yet.
         overhead: seconds a round costs beside waiting (reduce, apply, broadcast).
         late_finish: whether late workers finish their work and so start the next round late.
@@ -43,40 +43,42 @@ class Rule(ABC, Generic[S, P]):
 
     @property
     def opens_with_plan(self) -> bool:
-        """Whether workers cannot start before the round is planned: it says when they stop, or whose old work counts.
+        """Return whether workers start only after the round is planned.
 
-        Otherwise the plan is made while they compute. By default a rule that defines `worker_deadline` or
-        `welcome_stale` opens with its plan; one that wraps another hands on what that one says.
+        They must where the plan says when they stop, or whose older gradients count; otherwise the plan is
+        made while they compute. By default a rule that defines `worker_deadline` or `welcome_stale` opens
+        with its plan; a rule that wraps another gives the inner rule's answer.
         """
         own = type(self)
         return own.worker_deadline is not Rule.worker_deadline or own.welcome_stale is not Rule.welcome_stale
 
     @property
     def objective_name(self) -> str:
-        """What the rule takes a round's gradients to be worth, for whoever sets the learning rate.
+        """The name of the value that the rule gives to a round's gradients, for setting the learning rate.
 
-        `"count"`: each the same, `"gain"`: the decrease of the loss at the best learning rate for so many, `"descent"`:
-        that at a fixed learning rate. A rule that wraps another says by default what that one says.
+        `"count"`: every gradient counts the same, `"gain"`: the decrease of the loss at the best learning
+        rate for their number, `"descent"`: the decrease at a fixed learning rate. A rule that wraps another
+        gives by default the inner rule's answer.
         """
         inner = getattr(self, "inner", None)
         return inner.objective_name if isinstance(inner, Rule) else "count"
 
     @property
     def takes_stale(self) -> bool:
-        """Whether it may ask for gradients of older parameters, by `welcome_stale`: live training has none.
+        """Return whether the rule may ask for stale gradients, by `welcome_stale`: live training has none.
 
-        A rule that wraps another says by default what that one says.
+        A rule that wraps another gives by default the inner rule's answer.
         """
         inner = getattr(self, "inner", None)
         return isinstance(inner, Rule) and inner.takes_stale
 
     @abstractmethod
     def start(self) -> S:
-        """What is remembered before the first round."""
+        """Return the memory before the first round."""
 
     @abstractmethod
     def plan(self, memory: S, opening: Opening) -> P:
-        """Work out once, from what is known at the opening, what `decide` needs."""
+        """Compute once, from what is known at the opening, what `decide` needs."""
 
     @abstractmethod
     def decide(self, plan: P, progress: Progress) -> Decision:
@@ -92,7 +94,7 @@ class Rule(ABC, Generic[S, P]):
         return memory
 
     def finishers(self, memory: S, record: RoundRecord) -> IntArray:
-        """Ids of the cut workers that should finish in the background although late work is abandoned.
+        """Return the ids of cut workers that should finish in the background although late work is abandoned.
 
         Asked at the close, before `learn`, with a record in which every cut worker is `ABANDONED`; in the record
         that `learn` gets those named here are `PENDING`.
@@ -101,20 +103,20 @@ class Rule(ABC, Generic[S, P]):
         return NOBODY
 
     def worker_deadline(self, plan: P) -> Seconds | None:
-        """Seconds after which each worker stops by itself at a micro-batch and arrives with what it has."""
+        """Return the seconds after which a worker stops at a micro-batch and arrives; None for never."""
         del plan
         return None
 
     def welcome_stale(self, plan: P) -> IntArray:
-        """Ids of workers whose gradient of an older version this round accepts."""
+        """Return the ids of workers whose gradient of an older version this round accepts."""
         del plan
         return NOBODY
 
     def worth_starting(self, plan: P, position: int, elapsed: Seconds) -> bool:
-        """Whether a worker that comes free in mid-round should still begin, or sit out until the next opening.
+        """Return whether a worker that becomes free in mid-round starts now, not at the next opening.
 
         Args:
-            plan: of the open round.
+            plan: plan of the open round.
             position: the worker's place in the roster.
             elapsed: seconds since the opening.
         """
@@ -122,6 +124,9 @@ class Rule(ABC, Generic[S, P]):
         return True
 
     def fixed_count(self, n: int) -> int | None:
-        """The cutoff with n workers if it depends on nothing else; lets a simulator take all rounds at once."""
+        """Return the cutoff with n workers if it depends on nothing else; None otherwise.
+
+        Where it does, a simulator takes all rounds at once.
+        """
         del n
         return None

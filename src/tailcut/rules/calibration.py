@@ -1,10 +1,11 @@
-"""Whether those still out come as often as foretold: a check on what curves of single workers cannot express.
+"""Check whether workers still out arrive as often as forecast, which curves of single workers cannot tell.
 
 Workers may depend on each other in ways a forecast does not know: if exactly two of sixteen sleep in every round,
-then with two still out nobody will come, though each of them may well be awake. A wait that begins with k workers out
-ends with an arrival or with the close. Under the right forecast, arrivals minus Σ −log P(silence as long as it was)
-is a martingale, whatever the rule for closing; where it strays significantly, expected arrivals with k out are scaled
-by what came over what was expected. Only as far ahead as was tested: of longer waits nothing was learnt.
+then with two still out no further worker arrives, though each of them may well be awake. A wait that begins
+with k workers out ends with an arrival or with the close. Under the right forecast, arrivals minus
+Σ −log P(silence as long as it was) is a martingale, whatever the rule for closing; where it strays
+significantly, expected arrivals with k out are scaled by actual over expected arrivals. The correction
+reaches only as far ahead as waits were tested.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from tailcut.shared_outlook import AnyOutlook
 from tailcut.types import FloatArray, RoundRecord
 
 MOST_OUT = 8
-"""Workers still out up to which it is checked; with more, what is expected is an average over many."""
+"""Most workers still out for which waits are tested; with more, expected arrivals average over many."""
 
 
 MOST_SURPRISE = 3.0
-"""What one silence may count at most, so that a single surprise beyond all expectation proves nothing."""
+"""Most expected arrivals that one silence may count as, so that a single surprise proves nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,13 +40,13 @@ class Checks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correction:
-    """What expected arrivals are scaled with, and for how many seconds ahead, with k workers out; index k."""
+    """Factors on expected arrivals, and how many seconds ahead they apply; index k for k workers out."""
 
     factors: FloatArray
     reach: FloatArray
 
     def applied(self, arrivals: FloatArray, ahead: FloatArray, out: int) -> FloatArray:
-        """Expected arrivals `ahead` seconds from now, corrected as far as was tested."""
+        """Return the arrivals expected `ahead` seconds from now, corrected as far as was tested."""
         if out > MOST_OUT or self.factors[out] == 1.0:
             return arrivals
         tested = np.interp(self.reach[out], ahead, arrivals, left=0.0)
@@ -61,7 +62,7 @@ class Calibration:
     Attributes:
         sigmas: standard deviations that count as beyond doubt.
         memory: rounds over which tests are forgotten, so that a dependence that has gone is noticed.
-        doubt: arrivals as expected that are assumed beforehand.
+        doubt: prior arrivals, assumed to have come as expected.
     """
 
     sigmas: float = 2.5
@@ -69,12 +70,12 @@ class Calibration:
     doubt: float = 1.0
 
     def start(self) -> Checks:
-        """Nothing tested."""
+        """Return checks in which no wait was tested."""
         zeros = np.zeros(MOST_OUT + 1)
         return Checks(zeros, zeros, zeros)
 
     def correction(self, tested: Checks) -> Correction:
-        """What the tests so far call for."""
+        """Return the correction that the tests so far call for."""
         off = np.abs(tested.came - tested.expected) > self.sigmas * np.sqrt(tested.expected + 1.0)
         ratio = (tested.came + self.doubt) / (tested.expected + self.doubt)
         return Correction(np.where(off, ratio, 1.0), tested.reach)

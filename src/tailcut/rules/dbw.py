@@ -19,7 +19,7 @@ from tailcut.types import Decision, Progress, RoundRecord
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DbwMemory:
-    """How long the last rounds took, and what their updates did to the loss."""
+    """The arrival times of the last rounds, and the effect of their updates on the loss."""
 
     waits: Waits = field(default_factory=Waits)
     descent: Descent = field(default_factory=Descent)
@@ -32,11 +32,13 @@ class Dbw(Rule[DbwMemory, int]):
 
     G(k) is the decrease of the loss that the descent lemma promises for k gradients at the current, fixed learning
     rate, with ‖∇F‖², V and L averaged over the last updates. T(h, k) is the expected time of the k-th gradient when the
-    round before took h: a monotone least-squares fit to the last rounds. Where late work is abandoned everybody starts
-    anew, and T does not depend on h. The round's fixed overhead is added to T, as for every rule.
+    round before took h: a monotone least-squares fit to the last rounds. Where late work is abandoned all
+    workers start anew, and T does not depend on h. The round's fixed overhead is added to T, as for every
+    rule.
 
-    It wants all run times, of cut workers too. In the first rounds, while L is not known, it waits for all; without
-    gradients (run times alone) every gradient counts the same and it takes argmax of k / T(h, k). The plan is k.
+    It needs all run times, of cut workers too. In the first rounds, while L is not known, it waits for all;
+    without gradients (run times alone) every gradient counts the same and it takes argmax of k / T(h, k). The
+    plan is k.
 
     Attributes:
         window: rounds that T is fitted to, at least 1.
@@ -60,15 +62,15 @@ class Dbw(Rule[DbwMemory, int]):
 
     @property
     def objective_name(self) -> str:
-        """The decrease of the loss at a fixed learning rate."""
+        """The name of the decrease of the loss at a fixed learning rate."""
         return "descent"
 
     def start(self) -> DbwMemory:
-        """Nothing was seen."""
+        """Return a memory of no rounds."""
         return DbwMemory()
 
     def plan(self, memory: DbwMemory, opening: Opening) -> int:
-        """The k of the largest gain per second."""
+        """Return the k with the largest gain per second."""
         n = len(opening.roster)
         times = waiting.expected(memory.waits, n, memory.waits.last if opening.late_finish else None)
         if times is None:

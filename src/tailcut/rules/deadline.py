@@ -1,4 +1,4 @@
-"""A fixed number of seconds, whoever is in by then (Anytime Minibatch, Ferdinand et al. 2019)."""
+"""Close after a fixed number of seconds (Anytime Minibatch, Ferdinand et al. 2019)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailcut.types import Close, Decision, Progress, Seconds, Wait
 @final
 @dataclass(frozen=True, slots=True)
 class Deadline(Rule[None, None]):
-    """Close `seconds` after the opening, or at the first arrival after that if nobody was in.
+    """Close `seconds` after the opening, or at the first arrival after that if no worker was in.
 
     Example:
         >>> rule = Deadline(seconds=1.5)
@@ -29,13 +29,13 @@ class Deadline(Rule[None, None]):
             )
 
     def start(self) -> None:
-        """Nothing is remembered."""
+        """Remember nothing between rounds."""
 
     def plan(self, memory: None, opening: Opening) -> None:
-        """Nothing to plan."""
+        """Plan nothing."""
 
     def decide(self, plan: None, progress: Progress) -> Decision:
-        """Wait for the moment, then for one gradient if there is none."""
+        """Wait for the deadline, then for one gradient if there is none."""
         if progress.elapsed < self.seconds:
             return Wait(until=self.seconds)
         return Close() if progress.count else Wait(count=1)

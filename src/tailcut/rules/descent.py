@@ -1,4 +1,4 @@
-"""What k gradients lower the loss by at a fixed learning rate: the descent lemma, its constants measured."""
+"""The decrease of the loss by k gradients at a fixed learning rate: the descent lemma, constants measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Step:
     """An update whose effect on the loss is not known yet.
 
     Attributes:
-        loss: before it.
+        loss: loss before the update.
         gradient: estimate of ‖∇F‖², at least 0.
         noise: V/k, the variance of the mean gradient.
         rate: learning rate η.
@@ -30,7 +30,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Descent:
-    """What the last updates showed, oldest first.
+    """The measurements of the last updates, oldest first.
 
     Attributes:
         gradients: estimates of ‖∇F‖².
@@ -46,9 +46,9 @@ class Descent:
 
 
 def after(descent: Descent, measured: Measured | None, rounds: int) -> Descent:
-    """With one more update, of which the last `rounds` are kept; one that tells nothing changes nothing.
+    """Return the measurements with one more update, the last `rounds` of each; unusable ones are skipped.
 
-    With a single gradient V cannot be estimated, and is taken to be what it was.
+    With a single gradient V cannot be estimated, and its mean so far is used.
     """
     if measured is None or not _usable(measured):
         return descent
@@ -66,7 +66,7 @@ def after(descent: Descent, measured: Measured | None, rounds: int) -> Descent:
 
 
 def curvature(step: Step, loss: float) -> float | None:
-    """L by which the descent lemma holds with equality for an update and the loss after it.
+    """Return the L by which the descent lemma holds with equality for an update and the loss after it.
 
         F − F' = η‖∇F‖² − (Lη²/2)·(‖∇F‖² + V/k)
 
@@ -82,7 +82,7 @@ def curvature(step: Step, loss: float) -> float | None:
 
 
 def gains(descent: Descent, n: int) -> FloatArray | None:
-    """G(k) = (η − Lη²/2)‖∇F‖² − (Lη²/2)·V/k for k = 1..n; None until the effect of an update is known."""
+    """Return G(k) = (η − Lη²/2)‖∇F‖² − (Lη²/2)·V/k for k = 1..n; None until one update's effect is known."""
     if descent.last is None or not descent.bends:
         return None
     rate, bend = descent.last.rate, max(_mean(descent.bends), 0.0)

@@ -1,4 +1,4 @@
-"""What is never seen is never learnt: let a worker that is always cut finish now and then."""
+"""Let a worker that is always cut finish now and then: run times that are never seen are never learned."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tailcut.types import BoolArray, Decision, Fate, Forecast, IntArray, Progres
 
 FORESEEN = 0.65
 """Chance of being out at the close from which on a cut counts as foreseen. Where rounds take the faster half of equal
-workers everybody's is about one half, and letting those finish would cost gradients and teach nothing."""
+workers, each one's chance is about one half; letting those finish would cost gradients and teach nothing."""
 FEW = 10
 """Workers under which the budget is smaller: (n / FEW)² of the usual one."""
 MEMORY = 100.0
-"""Rounds over which the budget is reckoned."""
+"""Rounds over which the budget is averaged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExploreMemory(Generic[S]):
-    """Who was cut how often. Arrays are `(n,)`, aligned with `workers`, those of the last round.
+    """The cuts of each worker. Arrays are `(n,)`, aligned with `workers`, those of the last round.
 
     Attributes:
-        inner: what the inner rule remembers.
+        inner: the inner rule's memory.
         workers: ids, increasing.
-        cuts: in how many rounds in a row each was cut, as foreseen.
-        due: at how many cuts it finishes next.
-        spent: discounted rounds that workers were away finishing, added up.
-        allowed: what it may be before another one finishes.
+        cuts: number of rounds in a row in which each was cut, as foreseen.
+        due: number of cuts at which each finishes next.
+        spent: discounted sum over rounds of the workers that were away finishing.
+        allowed: largest `spent` at which another worker may finish.
     """
 
     inner: S
@@ -42,13 +42,13 @@ class ExploreMemory(Generic[S]):
 
 
 def carried(old: IntArray, values: IntArray, new: IntArray, fresh: int) -> IntArray:
-    """Numbers kept per worker, told for another roster.
+    """Return numbers kept per worker, rearranged for another roster.
 
     Args:
-        old: `(n,)` ids, increasing, that `values` `(n,)` are aligned with.
-        values: a number for each.
-        new: `(m,)` ids.
-        fresh: the number of a worker that was not there.
+        old: `(n,)` ids, increasing.
+        values: `(n,)` a number for each id of `old`.
+        new: `(m,)` ids of the other roster.
+        fresh: the number for a worker that is not in `old`.
 
     Returns:
         `(m,)` numbers aligned with `new`.
@@ -64,13 +64,13 @@ def carried(old: IntArray, values: IntArray, new: IntArray, fresh: int) -> IntAr
 
 
 def was_cut(record: RoundRecord) -> BoolArray:
-    """`(n,)` whose work on this round was under way when it closed, be it abandoned or finished later."""
+    """Return `(n,)` whether each worker was still at work on this round when it closed."""
     working: BoolArray = np.isin(record.fates, (Fate.ABANDONED, Fate.PENDING)) & (record.accepted == 0)
     return working
 
 
 def written_off(forecast: Forecast | None, record: RoundRecord) -> BoolArray:
-    """`(n,)` who was expected to be out still when the round closed."""
+    """Return `(n,)` whether each worker was expected to be out still when the round closed."""
     if forecast is None:
         return np.ones(len(record.roster), dtype=np.bool_)
     at = min(int(np.searchsorted(forecast.times, record.elapsed)), len(forecast.times) - 1)
@@ -81,7 +81,7 @@ def written_off(forecast: Forecast | None, record: RoundRecord) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplorePlan(Generic[P]):
-    """One round's plan: that of the inner rule, and the forecast it was made from."""
+    """The plan of one round: that of the inner rule, and the forecast it was made from."""
 
     inner: P
     forecast: Forecast | None
@@ -94,8 +94,8 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
 
     A cut worker's run time is only known to exceed something. If many workers become slow and are cut in every
     round, no belief can tell when they recover. A worker that finishes while the others go on costs one gradient
-    it might have given meanwhile; a round that waits for everybody costs everybody. Few may be out at a time;
-    who finds no place finishes after a later cut, those that were cut longest first, then by lowest id.
+    it might have given meanwhile; a round that waits for all costs all of them. Few may be out at a time;
+    a worker that finds no place finishes after a later cut: those cut longest go first, then the lowest ids.
 
     Only cuts that the forecast foresaw count: a worker that was expected in time and had bad luck is waited for
     again in the next round anyway. Without a forecast every cut counts.
@@ -106,7 +106,7 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
     It changes no decision. Where late workers finish anyway there is nothing to explore.
 
     Attributes:
-        inner: decides.
+        inner: rule that decides.
         first: cuts in a row after which a worker finishes for the first time, at least 1.
         most_share: part of the workers that may be out finishing at once, over 0 and at most 1; one always may.
         budget: part of all workers' rounds that may be spent finishing, over 0; infinite for no limit.
@@ -138,11 +138,11 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
 
     @property
     def opens_with_plan(self) -> bool:
-        """As the inner rule says."""
+        """Return whether the inner rule opens with its plan."""
         return self.inner.opens_with_plan
 
     def start(self) -> ExploreMemory[S]:
-        """Nobody was cut yet."""
+        """Return a memory in which no worker was cut."""
         return ExploreMemory(self.inner.start(), NOBODY, NOBODY, NOBODY)
 
     def plan(self, memory: ExploreMemory[S], opening: Opening) -> ExplorePlan[P]:
@@ -154,7 +154,7 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
         return self.inner.decide(plan.inner, progress)
 
     def learn(self, memory: ExploreMemory[S], plan: ExplorePlan[P], record: RoundRecord) -> ExploreMemory[S]:
-        """Count the foreseen cuts; whoever is out finishing has its next turn after twice as many."""
+        """Count the foreseen cuts; a worker that is finishing is due again after twice as many."""
         out = record.fates == Fate.PENDING
         counts = was_cut(record) & (out | written_off(plan.forecast, record))
         cuts, due = self._counted(memory, record, counts)
@@ -168,7 +168,7 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
         return ExploreMemory(inner, record.roster.workers, cuts, due, spent, allowed)
 
     def finishers(self, memory: ExploreMemory[S], record: RoundRecord) -> IntArray:
-        """Those of the inner rule, then the cut workers whose turn has come, as far as there is room."""
+        """Return the inner rule's finishers, then the cut workers that are due, as far as there is room."""
         chosen = self.inner.finishers(memory.inner, record)
         workers = record.roster.workers
         cuts, due = self._counted(memory, record, was_cut(record))
@@ -182,29 +182,29 @@ class Explore(Rule[ExploreMemory[S], ExplorePlan[P]]):
         return np.concatenate([chosen, workers[ready][longest]])
 
     def worker_deadline(self, plan: ExplorePlan[P]) -> Seconds | None:
-        """That of the inner rule."""
+        """Return the inner rule's deadline."""
         return self.inner.worker_deadline(plan.inner)
 
     def worth_starting(self, plan: ExplorePlan[P], position: int, elapsed: Seconds) -> bool:
-        """As the inner rule says."""
+        """Return whether the inner rule lets the worker start."""
         return self.inner.worth_starting(plan.inner, position, elapsed)
 
     def welcome_stale(self, plan: ExplorePlan[P]) -> IntArray:
-        """Those of the inner rule."""
+        """Return the workers whose stale gradients the inner rule accepts."""
         return self.inner.welcome_stale(plan.inner)
 
     def fixed_count(self, n: int) -> int | None:
-        """All n if the inner rule waits for all, since then nobody is ever cut; otherwise not fixed."""
+        """Return n if the inner rule waits for all, since then no worker is cut; otherwise None."""
         return n if self.inner.fixed_count(n) == n else None
 
     def _counted(
         self, memory: ExploreMemory[S], record: RoundRecord, more: BoolArray
     ) -> tuple[IntArray, IntArray]:
-        """`(n,)` cuts in a row after this round, in which those of `more` count, and when each finishes next."""
+        """Return `(n,)` cuts in a row after this round, counting `more`, and cuts at which each is due."""
         workers = record.roster.workers
         cuts = carried(memory.workers, memory.cuts, workers, 0)
         due = carried(memory.workers, memory.due, workers, self.first)
         cuts = cuts + more
-        # Any arrival shows the run time, a rejected one too. Who was busy with older work keeps its count.
+        # Any arrival shows the run time, a rejected one too. A worker busy with older work keeps its count.
         seen = (record.accepted > 0) | (record.fates == Fate.USED) | (record.fates == Fate.REJECTED)
         return np.where(seen, 0, cuts), np.where(seen, self.first, due)

@@ -15,12 +15,12 @@ from tailcut.types import BoolArray, Close, Decision, Fate, IntArray, Progress, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FairMemory(Generic[S]):
-    """Who has gone how long without. Arrays are `(n,)`, aligned with `workers`, those of the last round.
+    """Rounds without an accepted gradient. Arrays are `(n,)`, aligned with the last round's `workers`.
 
     Attributes:
-        inner: what the inner rule remembers.
+        inner: the inner rule's memory.
         workers: ids, increasing.
-        without: rounds in a row in which each had no gradient accepted.
+        without: number of rounds in a row in which each had no gradient accepted.
     """
 
     inner: S
@@ -30,11 +30,11 @@ class FairMemory(Generic[S]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FairPlan(Generic[P]):
-    """One round's plan.
+    """The plan of one round.
 
     Attributes:
-        inner: what the inner rule planned.
-        served: `(n,)` workers of the roster that the round does not close without.
+        inner: the inner rule's plan.
+        served: `(n,)` whether the round waits for each worker of the roster.
         welcome: ids of workers whose older gradient is accepted.
     """
 
@@ -51,9 +51,9 @@ class Fair(Rule[FairMemory[S], FairPlan[P]], Generic[S, P]):
     A cutoff that always drops the same workers never sees their data. There are two remedies.
 
     `"wait"`: once some worker has gone `most_rounds` rounds without, the round does not close before it is in,
-    nor before all those that have gone at least half as long; nobody then goes longer than `most_rounds`. They
-    are served together because such a round lasts as long as its slowest worker, however many it waits for:
-    serving each when its own time comes would make many rounds slow instead of one, and costs more.
+    nor before all those that have gone at least half as long; no worker then goes longer than `most_rounds`.
+    They are served together because such a round lasts as long as its slowest worker, however many it waits
+    for: serving each when its own time comes would make many rounds slow instead of one, and costs more.
 
     `"stale"`: no round waits. A worker cut after `most_rounds` rounds without finishes in the background, and its
     older gradient is accepted when it comes: it goes without for `most_rounds` and as long as that takes.
@@ -62,7 +62,7 @@ class Fair(Rule[FairMemory[S], FairPlan[P]], Generic[S, P]):
     at 0. A gradient that arrives but is rejected counts as accepted here, since no waiting could mend it.
 
     Attributes:
-        inner: decides the rest.
+        inner: rule that decides the rest.
         most_rounds: the bound, at least 1.
         how: `"wait"` or `"stale"`.
 
@@ -92,20 +92,20 @@ class Fair(Rule[FairMemory[S], FairPlan[P]], Generic[S, P]):
 
     @property
     def opens_with_plan(self) -> bool:
-        """With `"stale"` older gradients are welcome by plan; otherwise as the inner rule says."""
+        """Return whether workers start after the plan: with `"stale"`, or if the inner rule wants it."""
         return self.takes_stale or self.inner.opens_with_plan
 
     @property
     def takes_stale(self) -> bool:
-        """With `"stale"`, and where the inner rule does."""
+        """Return whether older gradients may be accepted: with `"stale"`, or by the inner rule."""
         return self.how == "stale" or self.inner.takes_stale
 
     def start(self) -> FairMemory[S]:
-        """Nobody has gone without yet."""
+        """Return a memory in which no worker has gone without."""
         return FairMemory(self.inner.start(), NOBODY, NOBODY)
 
     def plan(self, memory: FairMemory[S], opening: Opening) -> FairPlan[P]:
-        """Find who has to be in this round, or is welcome with an older gradient."""
+        """Find the workers that this round waits for, and those whose older gradient it accepts."""
         workers = opening.roster.workers
         without = carried(memory.workers, memory.without, workers, 0)
         starved = without >= self.most_rounds
@@ -117,49 +117,52 @@ class Fair(Rule[FairMemory[S], FairPlan[P]], Generic[S, P]):
         return FairPlan(self.inner.plan(memory.inner, opening), served, welcome)
 
     def decide(self, plan: FairPlan[P], progress: Progress) -> Decision:
-        """As the inner rule says, but close only when all who are served are in or gone."""
+        """Decide as the inner rule does, but close only when all served workers are in or gone."""
         decision = self.inner.decide(plan.inner, progress)
         missing = int(np.count_nonzero(plan.served & np.isinf(progress.arrivals) & ~progress.gone))
         if isinstance(decision, Close) and missing:
-            # It takes at least so many more arrivals; others may come first, and then we are asked again.
+            # At least so many arrivals are missing; if others come first, the rule is asked again.
             return Wait(count=progress.count + missing)
         return decision
 
     def learn(self, memory: FairMemory[S], plan: FairPlan[P], record: RoundRecord) -> FairMemory[S]:
-        """Count the rounds without."""
+        """Count the rounds that each worker has gone without."""
         inner = self.inner.learn(memory.inner, plan.inner, record)
         return FairMemory(inner, record.roster.workers, _counted(memory, record))
 
     def finishers(self, memory: FairMemory[S], record: RoundRecord) -> IntArray:
-        """Those of the inner rule; with `"stale"` also all cut workers that have gone too long without."""
+        """Return the inner rule's finishers, changed so that no worker goes without for too long.
+
+        With `"wait"`, workers served soon are left out; with `"stale"`, cut workers at the bound are added.
+        """
         chosen = self.inner.finishers(memory.inner, record)
         without = _counted(memory, record)
         if self.how == "wait":
-            # Who is served soon must be free then: a worker still busy with old work would hold up the others.
+            # A worker served soon must be free then: one still busy with old work would delay the others.
             soon = record.roster.workers[2 * without >= self.most_rounds]
             return chosen[~np.isin(chosen, soon)]
         starved = was_cut(record) & (without >= self.most_rounds)
         return np.union1d(chosen, record.roster.workers[starved])
 
     def worker_deadline(self, plan: FairPlan[P]) -> Seconds | None:
-        """That of the inner rule."""
+        """Return the inner rule's deadline."""
         return self.inner.worker_deadline(plan.inner)
 
     def worth_starting(self, plan: FairPlan[P], position: int, elapsed: Seconds) -> bool:
-        """Whoever is served begins whenever it comes free; the others as the inner rule says."""
+        """Return whether the round waits for the worker, or the inner rule lets it start."""
         return bool(plan.served[position]) or self.inner.worth_starting(plan.inner, position, elapsed)
 
     def welcome_stale(self, plan: FairPlan[P]) -> IntArray:
-        """Those of the inner rule; with `"stale"` also all workers that have gone too long without."""
+        """Return the inner rule's stale workers; with `"stale"` also all that have gone without too long."""
         return np.union1d(self.inner.welcome_stale(plan.inner), plan.welcome)
 
     def fixed_count(self, n: int) -> int | None:
-        """All n if the inner rule waits for all, since then nobody goes without; otherwise not fixed."""
+        """Return n if the inner rule waits for all, since then no worker goes without; otherwise None."""
         return n if self.inner.fixed_count(n) == n else None
 
 
 def _counted(memory: FairMemory[S], record: RoundRecord) -> IntArray:
-    """`(n,)` rounds in a row without, after this round."""
+    """Return `(n,)` the rounds in a row without an accepted gradient, after this round."""
     without = carried(memory.workers, memory.without, record.roster.workers, 0)
     served = (record.accepted > 0) | (record.fates == Fate.REJECTED)
     return np.where(served, 0, without + 1)

@@ -13,7 +13,7 @@ from tailcut.types import Close, Decision, IntArray, Progress, RoundRecord, Seco
 
 
 def share_of(share: float, n: int) -> int:
-    """⌈share · n⌉, at least 1.
+    """Return ⌈share · n⌉, at least 1.
 
     Example:
         >>> share_of(0.07, 100)
@@ -26,13 +26,13 @@ def share_of(share: float, n: int) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Floor(Rule[S, P]):
-    """Never close with fewer than `least` workers in, as long as so many are still there.
+    """Never close with fewer than `least` workers in, as long as so many have not left.
 
-    The inner rule is asked as ever; only a close that comes too early is put off until enough are in, and
+    The inner rule is asked as usual. Only a close that comes too early is put off until enough are in, and
     then it is asked again.
 
     Attributes:
-        inner: decides the rest.
+        inner: rule that decides the rest.
         least: a whole number is a number of workers, at least 1; a float is a part of the workers of the
             round, over 0 and at most 1, rounded up.
 
@@ -58,11 +58,11 @@ class Floor(Rule[S, P]):
 
     @property
     def opens_with_plan(self) -> bool:
-        """As the inner rule says."""
+        """Return whether the inner rule opens with its plan."""
         return self.inner.opens_with_plan
 
     def start(self) -> S:
-        """What the inner rule remembers."""
+        """Return the inner rule's first memory."""
         return self.inner.start()
 
     def plan(self, memory: S, opening: Opening) -> P:
@@ -70,7 +70,7 @@ class Floor(Rule[S, P]):
         return self.inner.plan(memory, opening)
 
     def decide(self, plan: P, progress: Progress) -> Decision:
-        """As the inner rule says, unless it closes too early."""
+        """Decide as the inner rule does, unless it closes too early."""
         decision = self.inner.decide(plan, progress)
         if isinstance(decision, Close):
             return wait_for(self._workers(len(progress.arrivals)), progress)
@@ -81,23 +81,23 @@ class Floor(Rule[S, P]):
         return self.inner.learn(memory, plan, record)
 
     def finishers(self, memory: S, record: RoundRecord) -> IntArray:
-        """Those of the inner rule."""
+        """Return the finishers that the inner rule chooses."""
         return self.inner.finishers(memory, record)
 
     def worker_deadline(self, plan: P) -> Seconds | None:
-        """That of the inner rule."""
+        """Return the inner rule's deadline."""
         return self.inner.worker_deadline(plan)
 
     def worth_starting(self, plan: P, position: int, elapsed: Seconds) -> bool:
-        """As the inner rule says."""
+        """Return whether the inner rule lets the worker start."""
         return self.inner.worth_starting(plan, position, elapsed)
 
     def welcome_stale(self, plan: P) -> IntArray:
-        """Those of the inner rule."""
+        """Return the workers whose stale gradients the inner rule accepts."""
         return self.inner.welcome_stale(plan)
 
     def fixed_count(self, n: int) -> int | None:
-        """The inner rule's cutoff, raised to the floor."""
+        """Return the inner rule's cutoff, raised to the floor."""
         count = self.inner.fixed_count(n)
         return None if count is None else max(count, min(self._workers(n), n))
 

@@ -20,7 +20,7 @@ _CANDIDATES = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MicroMemory:
-    """What was recorded to choose the deadline from, until it is chosen.
+    """The recorded rounds from which the deadline is chosen, and the deadline once it is chosen.
 
     Attributes:
         rounds: for each recorded round, the `(workers,)` run times in seconds.
@@ -85,11 +85,11 @@ class MicroDeadline(Rule[MicroMemory, Seconds | None]):
             )
 
     def start(self) -> MicroMemory:
-        """Nothing recorded; the deadline chosen only if it was given."""
+        """Return a memory of no rounds, with the deadline if it was given."""
         return MicroMemory(threshold=self.threshold)
 
     def plan(self, memory: MicroMemory, opening: Opening) -> Seconds | None:
-        """The round's deadline."""
+        """Return the round's deadline in seconds; None for no deadline."""
         if not self.follow:
             return memory.threshold
         if opening.forecast is None:
@@ -97,7 +97,7 @@ class MicroDeadline(Rule[MicroMemory, Seconds | None]):
         return best_deadline(opening.forecast, self.micro, opening.overhead)
 
     def decide(self, plan: Seconds | None, progress: Progress) -> Decision:
-        """Wait for all: each worker sees to it that it comes in time."""
+        """Wait for all: each worker stops by itself at its deadline."""
         del plan, progress
         return Wait()
 
@@ -113,12 +113,12 @@ class MicroDeadline(Rule[MicroMemory, Seconds | None]):
         return MicroMemory(threshold=best_threshold(rounds, overheads, self.micro))
 
     def worker_deadline(self, plan: Seconds | None) -> Seconds | None:
-        """Seconds after which each worker stops by itself."""
+        """Return the seconds after which each worker stops by itself; None for never."""
         return plan
 
 
 def best_threshold(rounds: tuple[FloatArray, ...], overheads: tuple[Seconds, ...], micro: int) -> Seconds:
-    """The deadline with the largest mean effective speed-up on recorded rounds without a deadline.
+    """Return the deadline with the largest mean effective speed-up on rounds without a deadline.
 
     Args:
         rounds: `(workers,)` seconds for each round; the number of workers may differ.
@@ -140,7 +140,7 @@ def best_threshold(rounds: tuple[FloatArray, ...], overheads: tuple[Seconds, ...
 
 
 def _speed_ups(done: FloatArray, kept: IntArray, overhead: Seconds) -> FloatArray:
-    """`(candidates,)` effective speed-up of one round, (1 − drop) / (1 − saved / raw) − 1.
+    """Return `(candidates,)` the effective speed-up of one round, (1 − drop) / (1 − saved / raw) − 1.
 
     Args:
         done: `(parts,)` seconds after which each micro-batch was done, increasing.
@@ -150,13 +150,13 @@ def _speed_ups(done: FloatArray, kept: IntArray, overhead: Seconds) -> FloatArra
     raw = done[-1] + overhead
     # raw − saved, written without the difference: saved is what lies between the last part kept and the last.
     left = done[np.maximum(kept - 1, 0)] + overhead
-    # A deadline that nothing meets leaves nothing: kept is 0, and the speed-up −1.
+    # Where no micro-batch meets the deadline, `kept` is 0 and the speed-up −1.
     gain: FloatArray = (kept / len(done)) / (left / raw) - 1
     return gain
 
 
 def best_deadline(forecast: Forecast, micro: int, overhead: Seconds) -> Seconds:
-    """The time of the forecast's grid with the most expected work per second.
+    """Return the time of the forecast's grid with the most expected work per second.
 
     A worker has done m of its M micro-batches by d if its whole run time is at most d·M/m, so the work expected
     by d is Σ_i (1/M) Σ_m F_i(d·M/m), and the round lasts E[min(d, last arrival)] + overhead.
@@ -169,10 +169,10 @@ def best_deadline(forecast: Forecast, micro: int, overhead: Seconds) -> Seconds:
 
 
 def _best(times: FloatArray, gains: FloatArray, work: FloatArray) -> Seconds:
-    """The time of the largest gain; of equal ones (but for rounding) the first of those that do the most work.
+    """Return the time of the largest gain; of equal ones (up to rounding) the first that does the most work.
 
-    Workers of one steady speed do as much per second until any deadline: then nothing should be dropped for
-    nothing. And no worker should go on when it could not finish another micro-batch.
+    Workers of one steady speed do as much per second whatever the deadline: then no work should be dropped
+    without need. And no worker should continue when it could not finish another micro-batch.
     """
     nearly = 1 - 1e-9
     best = gains >= gains.max() * nearly

@@ -1,4 +1,4 @@
-"""How much less a second costs when cut workers finish their work all the same: θ, chosen by measured throughput."""
+"""Choose θ, how much less a second costs when cut workers finish anyway, by measured throughput."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailcut.types import RoundRecord, Seconds
 
 @dataclass(frozen=True, slots=True)
 class PatienceMemory:
-    """Discounted value and seconds under each θ, and which one is being tried since when."""
+    """Discounted value and seconds under each θ, the θ being tried, its rounds so far, and blocks so far."""
 
     values: tuple[float, ...]
     seconds: tuple[Seconds, ...]
@@ -35,7 +35,7 @@ class Patience:
         block: rounds of a trial.
         settle: first rounds of a trial that are not counted.
         revisit: blocks between two later trials.
-        keep: what remains of the past of a θ when it is tried again.
+        keep: factor on the sums of a θ when it is tried again.
     """
 
     thetas: tuple[float, ...] = (1.0, 0.8, 0.6, 0.45)
@@ -55,12 +55,12 @@ class Patience:
             )
 
     def start(self) -> PatienceMemory:
-        """Nothing tried."""
+        """Return a memory in which no θ was tried."""
         zeros = (0.0,) * len(self.thetas)
         return PatienceMemory(zeros, zeros, current=len(self.thetas) // 2, rounds=0, turn=0)
 
     def choice(self, memory: PatienceMemory) -> float:
-        """The θ to use now."""
+        """Return the θ to use now."""
         return self.thetas[memory.current]
 
     def learn(self, memory: PatienceMemory, theta: float, record: RoundRecord) -> PatienceMemory:
@@ -84,7 +84,7 @@ class Patience:
             chosen = near[(turn // self.revisit) % len(near)]
         else:
             chosen = best
-        # What is tried anew is judged mostly by the new trial.
+        # A θ that is tried again is judged mostly by the new trial.
         values, seconds = list(memory.values), list(memory.seconds)
         values[chosen] *= self.keep
         seconds[chosen] *= self.keep

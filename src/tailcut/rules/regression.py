@@ -16,12 +16,12 @@ from tailcut.rules.warm_up import until_twice_the_median
 from tailcut.types import Decision, FloatArray, Progress, RoundRecord, Seconds
 
 QUANTILES = (0.1, 0.5, 0.9)
-"""Of a round's run times, told to the regression beside its best cutoff."""
+"""Quantiles of a round's run times that the regression reads beside its best cutoff."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegressionMemory:
-    """What the last rounds showed, oldest first.
+    """The results of the last rounds, oldest first.
 
     Attributes:
         rows: `(rounds, 1 + quantiles)` each round's best cutoff as a share of its workers, then quantiles of the
@@ -47,8 +47,8 @@ class Regression(Rule[RegressionMemory, int | None]):
     The mean of what would have been best is not what is best on the mean: where one worker too many costs much more
     than one too few, as with rare and very slow workers, it waits too often.
 
-    It wants all run times, of cut workers too. Given only those of closed rounds it takes the best cutoff among what it
-    saw, and as that is never more than it waited for, it cuts more and more.
+    It needs all run times, of cut workers too. Given only those of closed rounds it takes the best cutoff
+    among what it saw, and as that is never more than it waited for, it cuts more and more.
 
     The plan is the cutoff, None before the first round, which closes at twice its median arrival.
 
@@ -78,11 +78,11 @@ class Regression(Rule[RegressionMemory, int | None]):
             raise ParameterError(f"ridge must be over 0 and finite, but got {self.ridge}; give 1.0, say.")
 
     def start(self) -> RegressionMemory:
-        """Nothing was seen yet."""
+        """Return a memory of no rounds."""
         return RegressionMemory(np.zeros((0, 1 + len(QUANTILES))), unit=0.0)
 
     def plan(self, memory: RegressionMemory, opening: Opening) -> int | None:
-        """The predicted cutoff for as many workers as there are."""
+        """Return the predicted cutoff for the workers that take part; None before the first round."""
         if not len(memory.rows):
             return None
         n = len(opening.roster)
@@ -107,9 +107,9 @@ class Regression(Rule[RegressionMemory, int | None]):
 
 
 def predicted(rows: FloatArray, lags: int, ridge: float) -> float:
-    """The first column's next value, by ridge regression on the `lags` rows before it.
+    """Predict the first column's next value by ridge regression on the `lags` rows before it.
 
-    Columns are centred and scaled to unit variance, the mean is not drawn to 0: minimises
+    Columns are centered and scaled to unit variance, the mean is not drawn to 0. The fit minimizes
     Σ (y − ȳ − z·w)² + ridge·|w|². With fewer than two rows to fit, it is the mean so far.
 
     Args:

@@ -19,7 +19,7 @@ from tailcut.types import Close, Decision, FloatArray, Progress, RoundRecord, Se
 LIKELY = 0.5
 """Chance of being done by the close from which on a worker that comes free in mid-round still begins."""
 FIRST = 1.2
-"""Part of the first arrival's time for which a crowd is waited for at least."""
+"""Multiple of the first arrival's time for which a large round stays open at least."""
 MAX_OPTIMISM = 1.0
 """Largest optimism: twice as many arrivals as expected."""
 FEW = 12
@@ -29,7 +29,7 @@ WORTH = 1e-9
 
 
 def until_somebody(times: FloatArray, nobody: FloatArray) -> FloatArray:
-    """`(k,)` expected seconds from each time until the first arrival, if that is later."""
+    """Return `(k,)` the expected seconds from each time until the first arrival, if that is later."""
     area = np.diff(times) * (nobody[:-1] + nobody[1:]) * 0.5
     out: FloatArray = np.append(np.cumsum(area[::-1])[::-1], 0.0)
     return out
@@ -37,7 +37,7 @@ def until_somebody(times: FloatArray, nobody: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoppingMemory:
-    """What is known of θ and of the forecasts' worth."""
+    """The results of the trials of θ and of the tests of the forecasts."""
 
     patience: PatienceMemory
     tested: Checks
@@ -45,15 +45,15 @@ class StoppingMemory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoppingPlan:
-    """What a round is decided with.
+    """The values by which one round is decided.
 
     Attributes:
-        outlook: None while nothing is known.
-        price: what a second costs, in value.
-        at_home: what it costs once groups that were away are seen to be back.
+        outlook: the forecast prepared for questions during the round; None while there is none.
+        price: value that a second costs.
+        at_home: value that a second costs once groups that were away are seen to be back.
         horizon: seconds after the opening at which the round is likely to close.
         patience: the θ in the price.
-        correction: of the expected arrivals.
+        correction: correction of the expected arrivals.
     """
 
     outlook: AnyOutlook | None
@@ -75,9 +75,9 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
 
     for `Count` a sum over the workers not yet in of P(x_i ≤ d | x_i > elapsed, what has been seen): expectation is
     linear, nothing is sorted. λ, the price of a second, is what this round's own forecast says is attainable,
-    max over d of E[value(N(d))] / (E[min(d, last arrival)] + overhead), where a round that nobody has come to by d goes
-    on until somebody does. Where late workers finish their work, a cut
-    also costs the worker's next round and the price is θ·λ, with θ chosen by measured throughput.
+    max over d of E[value(N(d))] / (E[min(d, last arrival)] + overhead), where a round without an arrival by d
+    goes on until the first one. Where late workers finish their work, a cut also costs the worker's next
+    round and the price is θ·λ, with θ chosen by measured throughput.
 
     Attributes:
         objective: what gradients are worth.
@@ -116,7 +116,7 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
             )
 
     def start(self) -> StoppingMemory:
-        """No θ has been tried, no forecast tested."""
+        """Return a memory in which no θ was tried and no forecast tested."""
         return StoppingMemory(self.patience.start(), self.calibration.start())
 
     def plan(self, memory: StoppingMemory, opening: Opening) -> StoppingPlan:
@@ -132,11 +132,11 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         return StoppingPlan(outlook, theta * price, theta * at_home, horizon, theta, correction)
 
     def _price(self, ahead: Future, overhead: Seconds) -> tuple[float, Seconds]:
-        """What a second is worth in rounds like this one, and when the best of them close."""
+        """Return the value of a second in rounds like this one, and the seconds to the best close."""
         value = self.objective.expected(ahead.arrivals, ahead.variance)
         seconds = ahead.waiting
         if ahead.nobody is not None:
-            # A round in which nobody has come by d stays open until somebody does.
+            # A round without an arrival by d stays open until the first one.
             value = value + ahead.nobody
             seconds = seconds + until_somebody(ahead.times, ahead.nobody)
         rates = value / (seconds + overhead)
@@ -170,7 +170,7 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         return Wait(count=look, until=float(ahead.times[best]))
 
     def worth_starting(self, plan: StoppingPlan, position: int, elapsed: Seconds) -> bool:
-        """Only if the work is likely done by the close; otherwise it would make the worker late once more."""
+        """Return whether the work is likely done by the close; if not, the worker would be late again."""
         return plan.outlook is None or plan.outlook.chance(position, plan.horizon - elapsed) >= LIKELY
 
     def learn(self, memory: StoppingMemory, plan: StoppingPlan, record: RoundRecord) -> StoppingMemory:
@@ -181,7 +181,7 @@ class Stopping(Rule[StoppingMemory, StoppingPlan]):
         return StoppingMemory(patience, self.calibration.learn(memory.tested, plan.outlook, record))
 
     def _give_up(self, progress: Progress) -> Decision:
-        """A round needs one gradient at least, and of a crowd more than the first ones."""
+        """Close, unless no gradient is in, or only the first few of a crowd."""
         if not progress.count:
             return Wait(count=1)
         there = len(progress.arrivals) - int(np.count_nonzero(progress.gone))

@@ -12,7 +12,7 @@ from tailcut.types import Decision, Progress, Wait
 @final
 @dataclass(frozen=True, slots=True)
 class WaitAll(Rule[None, None]):
-    """Wait for everybody who is still there.
+    """Wait for every worker that has not left.
 
     Every other rule is compared with this one. Where nothing straggles it is also the right one.
 
@@ -23,16 +23,16 @@ class WaitAll(Rule[None, None]):
     """
 
     def start(self) -> None:
-        """There is nothing to remember."""
+        """Remember nothing between rounds."""
 
     def plan(self, memory: None, opening: Opening) -> None:
-        """There is nothing to work out."""
+        """Plan nothing."""
 
     def decide(self, plan: None, progress: Progress) -> Decision:
-        """Always wait: a round closes by itself once nobody is left who could come."""
+        """Always wait: a round closes by itself once no further arrival is possible."""
         del plan, progress
         return Wait()
 
     def fixed_count(self, n: int) -> int | None:
-        """All n."""
+        """Return n."""
         return n

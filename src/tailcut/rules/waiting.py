@@ -1,4 +1,4 @@
-"""How long a round waits for its k-th gradient, by least squares under what must hold of it."""
+"""Estimate how long a round waits for its k-th gradient, by least squares under monotonicity."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tailcut.types import Fate, FloatArray, RoundRecord
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waits:
-    """The last rounds, oldest first.
+    """The arrival times of the last rounds, oldest first.
 
     Attributes:
-        rows: for each the seconds from its opening to each arrival, increasing.
-        before: for each how many gradients the round before it took.
-        last: how many the last round took, 0 before the first.
+        rows: for each round, the seconds from its opening to each arrival, increasing.
+        before: for each round, the number of gradients that the round before it took.
+        last: number of gradients that the last round took, 0 before the first.
     """
 
     rows: tuple[FloatArray, ...] = ()
@@ -25,26 +25,27 @@ class Waits:
 
 
 def after(waits: Waits, record: RoundRecord, window: int) -> Waits:
-    """With one more round, of which `window` are kept."""
+    """Return the arrival times with one more round, the last `window` of them."""
     row = arrival_times(record)
     if not len(row):
         return Waits(waits.rows, waits.before, record.count)
-    # In the first round nobody is late from one before, as if all had been waited for.
+    # In the first round no worker is late from one before, as if that had waited for all.
     rows, before = (*waits.rows, row), (*waits.before, waits.last or len(record.roster))
     return Waits(rows[-window:], before[-window:], record.count)
 
 
 def expected(waits: Waits, n: int, before: int | None) -> FloatArray | None:
-    """T(h, k), the expected seconds until each of n workers' gradients is in.
+    """Return T(h, k), the expected seconds until each of n workers' gradients is in.
 
-    Waiting for more gradients takes longer; where late workers finish, having waited for more in the round before
-    leaves fewer of them busy, and takes less. The least-squares fit to the rounds with both constraints: rows that were
-    sorted and then averaged increase in k already, and projecting each column to decrease in h keeps them so.
+    Waiting for more gradients takes longer. Where late workers finish, having waited for more in the round
+    before leaves fewer of them busy, so waiting takes less. The result is the least-squares fit to the rounds
+    under both constraints: rows that were sorted and then averaged increase in k already, and projecting each
+    column to decrease in h keeps them so.
 
     Args:
-        waits: what was seen.
-        n: workers.
-        before: h, how many the last round took; None where that does not matter since late work is abandoned.
+        waits: the arrival times of the last rounds.
+        n: number of workers.
+        before: h, the number of gradients that the last round took; None where late work is abandoned.
 
     Returns:
         `(n,)` never decreasing, for k = 1..n; None before the first round.
@@ -59,7 +60,7 @@ def expected(waits: Waits, n: int, before: int | None) -> FloatArray | None:
     totals = np.zeros((len(levels), n))
     np.add.at(totals, group, rows)
     fitted = -increasing(-totals / rounds[:, None], rounds.astype(float))
-    # A number never waited for before lies between its neighbours.
+    # A number never waited for before lies between its neighbors.
     above = min(int(np.searchsorted(levels, before)), len(levels) - 1)
     below = max(above - 1, 0) if levels[above] > before else above
     gap = float(levels[above] - levels[below])
@@ -69,7 +70,7 @@ def expected(waits: Waits, n: int, before: int | None) -> FloatArray | None:
 
 
 def increasing(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Isotonic regression: the never decreasing columns nearest to `values` in weighted least squares.
+    """Return the isotonic regression: never decreasing columns, nearest to `values` in weighted squares.
 
     The i-th is max over a ≤ i of min over b ≥ i of the mean from a to b; all columns at once.
 
@@ -94,10 +95,11 @@ def increasing(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def arrival_times(record: RoundRecord) -> FloatArray:
-    """Seconds from the opening to when each worker's gradient came, or would have come at the earliest; increasing.
+    """Return the seconds from opening until each gradient came, or at the earliest would have; increasing.
 
-    Who was out at the close would have come after it: at its run time where it started with the round, and where it was
-    still busy with an older round no sooner than its run time after the close. Who left is not counted.
+    A worker that was out at the close would have come after it: at its run time where it started with the
+    round; where it was still busy with an older round, no sooner than its run time after the close. Workers
+    that left do not count.
     """
     workers, seen = record.roster.workers, record.run_times
     order = np.argsort(seen.workers)
@@ -115,7 +117,7 @@ def arrival_times(record: RoundRecord) -> FloatArray:
 
 
 def _told(row: FloatArray, n: int) -> FloatArray:
-    """A round's arrivals, told for n workers: at the same shares of them."""
+    """Return a round's arrival times interpolated for n workers, at the same shares of them."""
     if len(row) == n:
         return row
     return np.interp((np.arange(n) + 0.5) / n, (np.arange(len(row)) + 0.5) / len(row), row)

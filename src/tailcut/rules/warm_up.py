@@ -1,4 +1,4 @@
-"""What to do while nothing is known: a deadline that the round itself sets."""
+"""Decide rounds without a forecast, by a deadline that the round itself sets."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def until_twice_the_median(progress: Progress, factor: float = 2.0) -> Decision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarmUpPlan(Generic[P]):
-    """One round's plan.
+    """The plan of one round.
 
     Attributes:
-        inner: what the inner rule planned.
+        inner: the inner rule's plan.
         cold: whether there is no forecast yet, so that the inner rule is not asked.
     """
 
@@ -41,10 +41,10 @@ class WarmUpPlan(Generic[P]):
 @final
 @dataclass(frozen=True, slots=True)
 class WarmUp(Rule[S, WarmUpPlan[P]]):
-    """Until there is a forecast, close at a multiple of the median arrival; from then on, as the inner rule says.
+    """Close at a multiple of the median arrival until there is a forecast, then by the inner rule.
 
     The median needs half of the workers and nothing else, and a deadline at twice the median cuts only what
-    straggles. Rounds that wait for everybody, the usual way to warm up, may each last as long as the slowest
+    straggles. Rounds that wait for all, the usual way to warm up, may each last as long as the slowest
     worker there is.
 
     Meant for inner rules that live on a forecast. One that has none (a bandit, say) would never be asked.
@@ -77,19 +77,19 @@ class WarmUp(Rule[S, WarmUpPlan[P]]):
 
     @property
     def opens_with_plan(self) -> bool:
-        """As the inner rule says."""
+        """Return whether the inner rule opens with its plan."""
         return self.inner.opens_with_plan
 
     def start(self) -> S:
-        """What the inner rule remembers."""
+        """Return the inner rule's first memory."""
         return self.inner.start()
 
     def plan(self, memory: S, opening: Opening) -> WarmUpPlan[P]:
-        """Note whether there is a forecast."""
+        """Plan by the inner rule, and note whether there is a forecast."""
         return WarmUpPlan(self.inner.plan(memory, opening), opening.forecast is None)
 
     def decide(self, plan: WarmUpPlan[P], progress: Progress) -> Decision:
-        """By the median's deadline without a forecast, by the inner rule with one."""
+        """Decide by the median's deadline without a forecast, by the inner rule with one."""
         return (
             until_twice_the_median(progress, self.factor)
             if plan.cold
@@ -101,17 +101,17 @@ class WarmUp(Rule[S, WarmUpPlan[P]]):
         return self.inner.learn(memory, plan.inner, record)
 
     def finishers(self, memory: S, record: RoundRecord) -> IntArray:
-        """Those of the inner rule."""
+        """Return the finishers that the inner rule chooses."""
         return self.inner.finishers(memory, record)
 
     def worker_deadline(self, plan: WarmUpPlan[P]) -> Seconds | None:
-        """That of the inner rule."""
+        """Return the inner rule's deadline."""
         return self.inner.worker_deadline(plan.inner)
 
     def worth_starting(self, plan: WarmUpPlan[P], position: int, elapsed: Seconds) -> bool:
-        """As the inner rule says."""
+        """Return whether the inner rule lets the worker start."""
         return self.inner.worth_starting(plan.inner, position, elapsed)
 
     def welcome_stale(self, plan: WarmUpPlan[P]) -> IntArray:
-        """Those of the inner rule."""
+        """Return the workers whose stale gradients the inner rule accepts."""
         return self.inner.welcome_stale(plan.inner)

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Studies: comparisons, backtests, grids of trainings, and reproductions of papers."""

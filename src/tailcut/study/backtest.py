@@ -1,6 +1,6 @@
 """Backtest forecasters on one source: each forecasts every round from those before it, and is scored.
 
-All learn from the same rounds, closed by one and the same policy, so that they differ in nothing but the forecast.
+All learn from the same rounds, closed by the same policy, so that they differ only in the forecast.
 From Python:
 
     >>> from tailcut import names
@@ -44,12 +44,12 @@ from tailcut.types import FloatArray
 
 TRUTH = "truth"
 NARROW, WIDE = 0.85, 0.95
-"""Coverage of the 90 % interval below and above which a forecaster is said to be too sure, or too unsure."""
+"""Coverage of the 90 % interval below which a forecaster is too sure, and above which it is too unsure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contender:
-    """A forecaster in a backtest: what it is called, and what it is."""
+    """A forecaster in a backtest, with its name."""
 
     name: str
     forecaster: Forecaster[Any]
@@ -57,13 +57,13 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class BacktestSetting:
-    """How to backtest.
+    """The settings of a backtest.
 
     Attributes:
-        see: teach "all" run times, or what "closed" rounds show.
+        see: run times to learn from: "all" of them, or those that "closed" rounds show.
         closing: the policy that closes the rounds; None for `stopping`.
-        warmup: rounds that are learnt, not scored; None for min(50, 10 %).
-        seeds: samples of a named cluster.
+        warmup: first rounds that are learned, not scored; None for min(50, 10 %).
+        seeds: number of samples of a named cluster.
         rounds: rounds per sample; None for the source's own number.
     """
 
@@ -74,7 +74,7 @@ class BacktestSetting:
     rounds: int | None = None
 
     def warmup_of(self, rounds: int) -> int:
-        """Rounds to leave out of a run of `rounds`."""
+        """Return the number of first rounds to leave out of a run of `rounds`."""
         return warmup_of(self.warmup, rounds)
 
 
@@ -114,9 +114,9 @@ def backtest(
     Args:
         source: a table or a cluster.
         some: the forecasters.
-        setting: how to backtest.
-        progress: told what was finished, once per forecaster and seed; see `backtest_steps`.
-        processes: how many to spread the work over; figures are the same whatever their number.
+        setting: settings of the backtest.
+        progress: called with the name of the forecaster, once per forecaster and seed; see `backtest_steps`.
+        processes: number of processes; figures do not depend on it.
 
     Raises:
         Interrupted: Ctrl-C came once some forecasters were finished; it carries the facts about them.
@@ -124,13 +124,13 @@ def backtest(
     closing = setting.closing or Entrant("stopping", stopping())
     refuse_closing(closing)
     try:
-        # A table is needed; a source that has none says so.
+        # A backtest needs a table; a source without one raises an error here.
         first = source.draw(0, setting.rounds)
         lessons = _Lessons(source, tuple(some), setting, closing, setting.warmup_of(first.table.rounds))
         refuse_unplayable(first.table, first.overhead)
         names = [one.name for one in lessons.contenders()]
         seeds = range(source.seeds(setting.seeds))
-        # What is named last, as a rule, takes longest and comes first; the other seeds of it follow.
+        # The forecaster named last usually takes longest, so all its seeds start first.
         jobs = [Job(key, _score, key) for key in ((seed, name) for name in reversed(names) for seed in seeds)]
         done: dict[str, dict[int, tuple[Trail, float]]] = {name: {} for name in names}
         try:
@@ -152,7 +152,7 @@ def backtest(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lessons:
-    """What is scored, and on what; the same for every job."""
+    """The inputs of a backtest that are the same for every job."""
 
     source: Source
     some: tuple[Contender, ...]
@@ -170,7 +170,7 @@ class _Lessons:
 
 @lru_cache(maxsize=64)
 def _taught(lessons: _Lessons, seed: int) -> tuple[tuple[Lesson, ...], float]:
-    """Return what the rounds of a sample teach, and the share of the run times that they showed; cached."""
+    """Return the lessons of a sample, and the share of the run times that its rounds showed; cached."""
     draw = drawn(lessons.source, seed, lessons.setting.rounds)
     refuse_unplayable(draw.table, draw.overhead)
     taught = closed_rounds(draw.table, lessons.closing.policy, draw.overhead)
@@ -217,7 +217,7 @@ def _all_facts(
 
 
 def backtest_steps(source: Source, some: Sequence[Contender], setting: BacktestSetting) -> int:
-    """How often `backtest` will report progress."""
+    """Return the number of times that `backtest` will report progress."""
     return source.seeds(setting.seeds) * (len(some) + source.has_law)
 
 

@@ -1,4 +1,4 @@
-"""What a backtest found, as plain data: the table, the JSON and the page are all drawn from these records."""
+"""The results of a backtest as plain data, from which the table, the JSON and the page are made."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tailcut.types import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ForecasterFacts:
-    """How one forecaster did on one source, over all seeds. Where it never forecast, figures are NaN.
+    """The results of one forecaster on one source, over all seeds; NaN where it never forecast.
 
     Attributes:
         name: the policies that use it, as the user wrote them; "truth" for the cluster's own law.
-        forecaster: its class.
+        forecaster: name of its class.
         kind: "bound" for the truth, otherwise "forecaster".
         log_score: nats per worker, censored where the round was cut; higher is better.
         order_crps: CRPS of the order statistics, each over its mean; lower is better.
@@ -24,9 +24,10 @@ class ForecasterFacts:
         cover50: share of the true run times in the central 50 % interval.
         cover90: share of the true run times in the central 90 % interval.
         pit: `(20,)` share of the true run times in each bin of the PIT histogram; 1/20 each is right.
-        left_out: rounds without a forecast, which no figure counts, of all seeds together.
+        left_out: rounds without a forecast, which no figure counts, over all seeds.
         round_ms: mean milliseconds per round for learning and forecasting.
-        cover90_by_round: `(rounds,)` the share of each round, first seed; NaN where there was no forecast.
+        cover90_by_round: `(rounds,)` the same share in each round of the first seed; NaN where there was no
+            forecast.
     """
 
     name: str
@@ -45,16 +46,16 @@ class ForecasterFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BacktestFacts:
-    """Everything about one source.
+    """All results on one source.
 
     Attributes:
         source: file or cluster, as the user wrote it.
-        about: one line on what it is.
-        workers: how many.
-        rounds: how many, all of them.
-        warmup: how many of the first rounds the figures leave out.
-        seeds: how many samples of a named cluster; 1 for a file.
-        see: what was taught: "all" run times, or what "closed" rounds show.
+        about: description of the source, one line.
+        workers: number of workers.
+        rounds: number of rounds, warm-up included.
+        warmup: number of first rounds that the figures leave out.
+        seeds: number of samples of a named cluster; 1 for a file.
+        see: run times that were learned from: "all" of them, or those that "closed" rounds show.
         close: the policy that closed the rounds.
         seen: mean share of the run times that the closed rounds showed, 0..1.
         forecasters: one entry each, the truth last.

@@ -1,4 +1,4 @@
-"""Forecasters that need training get it before a comparison, on rounds that the comparison does not measure."""
+"""Training of forecasters before a comparison, on rounds that the comparison does not measure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from tailcut.study.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The entrants of a comparison, trained where they need it.
+    """The entrants of a comparison, trained where necessary.
 
     Attributes:
         entrants: all of them, in their order.
-        skip: first rounds that the comparison has to leave out, since an entrant is trained on them.
-        notes: what was done, one sentence for each entrant that needed it.
+        skip: number of first rounds that the comparison has to leave out, since an entrant is trained on
+            them.
+        notes: one sentence on the training of each entrant that needed it.
     """
 
     entrants: tuple[Entrant, ...]
@@ -36,9 +37,9 @@ def prepared(source: Source, entrants: Sequence[Entrant], rounds: int) -> Prepar
     trains itself on at most the first half, in which it waits for all, and the comparison leaves these rounds out.
 
     Args:
-        source: what is compared on.
-        entrants: all of them.
-        rounds: how many a sample has.
+        source: source of the comparison.
+        entrants: all entrants.
+        rounds: number of rounds in a sample.
     """
     done: list[Entrant] = []
     notes: list[str] = []
@@ -74,7 +75,7 @@ def prepared(source: Source, entrants: Sequence[Entrant], rounds: int) -> Prepar
 
 
 def _with_model(policy: Policy, forecaster: Forecaster[Any]) -> Policy:
-    """A policy that never trains in its run needs no whole rounds at its beginning."""
+    """Return the policy with a trained forecaster, which needs no whole rounds at the start of a run."""
     rule = policy.rule if isinstance(forecaster, Trainable) else WarmUp(policy.rule)
     return replace(policy, forecaster=forecaster, rule=rule)
 

@@ -1,4 +1,4 @@
-"""The clock score: what a run on a table would yield if its states lasted in seconds, not in rounds.
+"""The clock score: the yield of a run on a table if its states lasted for seconds, not for rounds.
 
 On a table every close moves the state on, so a policy that closes early in slow states spends fewer seconds in them. A
 real cluster stays slow for as long as it does. So the rounds are cut into blocks within which states hardly change, and
@@ -18,7 +18,7 @@ from tailcut.table import Table
 from tailcut.types import FloatArray, IntArray, Seconds
 
 BLOCK = 25
-"""Rounds of a block."""
+"""Rounds in a block."""
 MAX_CUTOFFS, MAX_FINISH_CUTOFFS = 256, 64
 """Most cutoffs tried in each block, where late work is abandoned and where it is finished, which takes longer."""
 
@@ -29,7 +29,7 @@ class Blocks:
 
     Attributes:
         starts: `(blocks,)` first round of each, warm-up rounds left out.
-        seconds: `(blocks,)` that waiting for all spends in each.
+        seconds: `(blocks,)` seconds that waiting for all spends in each.
         best: `(blocks,)` gradients per second of the best fixed cutoff in each.
     """
 
@@ -55,7 +55,7 @@ class Blocks:
         return Blocks(starts, seconds, (counts / costs).max(axis=1))
 
     def score(self, run: Run) -> float:
-        """Return the gradients over those of the best cutoffs, each block weighted; NaN for a run that ends before."""
+        """Return the gradients over those of the best cutoffs, weighted by block; NaN if the run is short."""
         if run.rounds <= self.starts[-1]:
             return float("nan")
         values = np.add.reduceat(run.values, self.starts)

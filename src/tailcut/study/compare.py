@@ -52,18 +52,18 @@ MOST_WARMUP = 50
 ROUND_SECONDS, ARRIVAL_SECONDS = 1e-3, 2e-5
 """Estimated seconds that a usual policy takes for a round, and for each worker in it."""
 WORTH_PROCESSES = 10.0
-"""Estimated seconds of work from which on it is worth starting processes, which takes a second each."""
+"""Estimated seconds of work from which on starting processes pays; each takes a second to start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How to compare.
+    """The settings of a comparison.
 
     Attributes:
-        late_finish: whether late workers finish their work or abandon it; None for as the source says.
+        late_finish: whether late workers finish their work or abandon it; None for the source's own mode.
         overhead: seconds per round beside waiting; None takes the source's own.
         warmup: rounds left out of the figures; None for min(50, 10 %).
-        seeds: samples of a named cluster.
+        seeds: number of samples of a named cluster.
         rounds: rounds per sample; None for the source's own number.
     """
 
@@ -74,7 +74,7 @@ class Setting:
     rounds: int | None = None
 
     def warmup_of(self, rounds: int) -> int:
-        """Rounds to leave out of a run of `rounds`."""
+        """Return the number of first rounds to leave out of a run of `rounds`."""
         return warmup_of(self.warmup, rounds)
 
 
@@ -103,10 +103,10 @@ def compare(
     Args:
         source: a table or a cluster.
         entrants: the policies.
-        setting: how to compare.
-        progress: told what was finished, once per policy, bound and seed; see `steps`.
-        processes: how many to spread the work over; figures are the same whatever their number.
-        finished: told the facts of each policy as soon as they are complete.
+        setting: settings of the comparison.
+        progress: called with the name of the policy or bound, once for each of its seeds; see `steps`.
+        processes: number of processes; figures do not depend on it.
+        finished: called with the facts of each policy as soon as they are complete.
 
     Raises:
         Interrupted: Ctrl-C came once some policies were finished; it carries the facts about them.
@@ -138,7 +138,7 @@ def compare(
 
 
 def steps(source: Source, entrants: Sequence[Entrant], setting: Setting) -> int:
-    """How often `compare` will report progress."""
+    """Return the number of times that `compare` will report progress."""
     return source.seeds(setting.seeds) * (len(entrants) + len(bounds_of(source)))
 
 
@@ -149,7 +149,7 @@ def bounds_of(source: Source) -> tuple[str, ...]:
 
 
 class Sampling(Protocol):
-    """The part of a setting that says how many samples there are, and how long they are."""
+    """The number and the length of samples: the part of a setting that `processes_for` needs."""
 
     @property
     def seeds(self) -> int:
@@ -164,10 +164,10 @@ def processes_for(sources: Sequence[Source], entrants: int, sampling: Sampling, 
     """Return how many processes to start: as many as wanted, otherwise all cores where that is worth it.
 
     Args:
-        sources: all of them.
-        entrants: how many policies, or forecasters.
-        sampling: how many samples, and how long.
-        wanted: by the user; None leaves it to an estimate of how long the work takes.
+        sources: all sources.
+        entrants: number of policies, or of forecasters.
+        sampling: number and length of the samples.
+        wanted: number that the user wants; None to decide by an estimate of how long the work takes.
     """
     if wanted is not None:
         return wanted
@@ -183,7 +183,7 @@ def processes_for(sources: Sequence[Source], entrants: int, sampling: Sampling, 
 def _match(
     source: Source, entrants: Sequence[Entrant], setting: Setting
 ) -> tuple[Match, Draw, tuple[str, ...]]:
-    """Return what is compared, the first sample, and what was done with entrants that need training."""
+    """Return the match, the first sample, and sentences on entrants that were trained."""
     rounds = drawn(source, 0, setting.rounds).times.rounds
     skip = setting.warmup_of(rounds)
     match = Match(source, tuple(entrants), setting.rounds, setting.late_finish, setting.overhead, skip)
@@ -195,7 +195,7 @@ def _match(
 
 
 def _jobs(match: Match, seeds: int) -> list[Job[tuple[int, str], OneRun]]:
-    """Return the jobs: first what every row needs, then what is quick, then what takes long, the last policy first."""
+    """Return the jobs: first those that every row needs, then quick policies, then slow ones."""
     light = [one.name for one in match.entrants if isinstance(one.policy.forecaster, NoForecast)]
     heavy = [one.name for one in reversed(match.entrants) if one.name not in light]
     bounds = [name for name in bounds_of(match.source) if name != INFORMED]
@@ -216,12 +216,12 @@ class _Rows:
         self._told: set[str] = set()
 
     def can_tell(self, done: Mapping[str, Mapping[int, OneRun]]) -> bool:
-        """Whether the runs that every row is measured by are finished."""
+        """Return whether the runs that every row is compared with are finished."""
         needed = (REFERENCE, *(name for name in bounds_of(self._match.source) if name != INFORMED))
         return all(len(done[name]) == self._seeds for name in needed)
 
     def untold(self, done: Mapping[str, Mapping[int, OneRun]], again: bool = False) -> list[PolicyFacts]:
-        """Return the facts about policies that are finished; only those that were not told before, unless `again`."""
+        """Return the facts about finished policies: without those returned before, unless `again`."""
         if not self.can_tell(done):
             return []
         names = [name for name in self._kinds if len(done[name]) == self._seeds]
@@ -230,7 +230,7 @@ class _Rows:
         return rows
 
     def facts(self, done: Mapping[str, Mapping[int, OneRun]]) -> SourceFacts:
-        """Return the facts about all that is finished."""
+        """Return the facts about all finished policies and bounds."""
         draw, match = self._first, self._match
         complete = {name: done[name][0] for name in self.names if len(done[name]) == self._seeds}
         facts = SourceFacts(
@@ -299,7 +299,7 @@ class _Rows:
 
 
 def _in_order(runs: Mapping[int, OneRun]) -> list[OneRun]:
-    """Return the runs by rising seed, whichever was finished first."""
+    """Return the runs by rising seed."""
     return [runs[seed] for seed in sorted(runs)]
 
 

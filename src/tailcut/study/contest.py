@@ -1,4 +1,4 @@
-"""One policy against one table or timeline: the run, its rates, and what its decisions cost."""
+"""One policy on one table or timeline: the run, and the time that its decisions take."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tailcut.types import FloatArray, Seconds
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A policy in a comparison: what it is called and which gradients it accepts.
+    """A policy in a comparison, with its name and its acceptance of gradients.
 
     Attributes:
-        name: as the user wrote it, parameters included.
-        policy: decides.
-        acceptance: synchronous unless gradients of older versions count.
+        name: name as the user wrote it, parameters included.
+        policy: the policy itself.
+        acceptance: rule for which gradients count; synchronous by default.
     """
 
     name: str
@@ -32,16 +32,16 @@ class Entrant:
 
     @property
     def whole_and_fresh(self) -> bool:
-        """Whether it takes whole gradients of the current version only, as the bounds do."""
+        """Return whether only whole gradients of the current version count, as for the bounds."""
         return self.acceptance == SYNCHRONOUS and self.policy.micro == 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What came of it.
+    """The outcome of one policy's run.
 
     Attributes:
-        run: round by round.
+        run: the run, round by round.
         decision_ms: `(decisions,)` milliseconds of each decision; empty where none had to be taken.
         round_ms: mean milliseconds per round for learning, forecasting and deciding; None where nothing was timed.
     """
@@ -52,7 +52,7 @@ class Outcome:
 
 
 def contest(table: Table | Timeline, entrant: Entrant, *, late_finish: bool, overhead: Seconds) -> Outcome:
-    """Let one policy run through a table or a timeline. A cutoff that is fixed anyway needs no decisions."""
+    """Let one policy run through a table or a timeline. A fixed cutoff needs no decisions."""
     fixed = entrant.policy.rule.fixed_count(table.workers)
     if fixed is not None and not late_finish and table.whole and entrant.acceptance == SYNCHRONOUS:
         at_once = first_arrivals if isinstance(table, Table) else first_in_turn

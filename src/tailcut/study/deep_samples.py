@@ -1,7 +1,8 @@
-"""Samples for the deep part of `bayes`: the forecaster runs over rounds as a run would see them, and is told the truth.
+"""Samples for the deep part of `bayes`: forecasts from rounds as a run sees them, with the true run times.
 
-What it learns from is cut as a real run cuts it; the run times it is scored on are the true ones, of cut workers too.
-That is what only simulated or fully recorded clusters can teach: how wrong a forecast is about those it no longer sees.
+The forecaster learns from rounds that are cut as in a real run, and is scored on the true run times, of cut
+workers too. Only simulated or fully recorded clusters can show how wrong a forecast is about workers that it
+no longer sees.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ FIRST = 5
 
 
 def samples_of(table: Table, progress: Callable[[], None] = lambda: None) -> Samples:
-    """One sample per worker and round of a table; the last 15 % of the rounds are held out.
+    """Return one sample per worker and round of a table; the last 15 % of the rounds are held out.
 
     Args:
-        table: run times; those it has only as bounds are learnt from but make no sample.
+        table: run times; censored ones are learned from but make no sample.
         progress: called after each round.
     """
     forecaster = Bayes()
@@ -47,7 +48,7 @@ def samples_of(table: Table, progress: Callable[[], None] = lambda: None) -> Sam
         where = np.searchsorted(before.base.ids, ids)
         law = before.plain[where]
         truth = RunTimes(ids, table.seconds[row, ids], np.ones(len(ids), np.bool_), table.nodes[ids])
-        # Which factor the round's group had is known only afterwards.
+        # The factor of a group in this round is known only after learning the round.
         position = plain_position(replace(before, shared=belief.shared), truth)
         read.append(features(before.context, before.rates, where, law, before.everybody, before.crowd))
         fell.append(np.searchsorted(EDGES[1:-1], reached_by(law, position), side="right"))

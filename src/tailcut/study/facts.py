@@ -1,4 +1,4 @@
-"""What a comparison found, as plain data: the table, the JSON and the page are all drawn from these records."""
+"""The results of a comparison as plain data, from which the table, the JSON and the page are made."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Spread:
     """One figure over several seeds.
 
     Attributes:
-        mean, least, most: of the seeds.
-        low, high: 95 % interval of the mean, by Student's t; None with one seed, and where a figure is unknown.
+        mean, least, most: mean, smallest and largest value over the seeds.
+        low, high: 95 % interval of the mean, by Student's t; None with one seed, or if a value is unknown.
     """
 
     mean: float
@@ -31,7 +31,7 @@ class Spread:
 
     @staticmethod
     def over(values: list[float]) -> Spread:
-        """Mean, smallest and largest of `values`, and where the mean of many such values lies."""
+        """Return mean, smallest and largest of `values`, and the 95 % interval of their mean."""
         mean, least, most = sum(values) / len(values), min(values), max(values)
         if len(values) < 2 or not all(map(math.isfinite, values)):
             return Spread(mean, least, most)
@@ -41,12 +41,12 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class PolicyFacts:
-    """How one policy did on one source, over all seeds. Shares are of a rate: 1 equals that bound.
+    """The results of one policy on one source, over all seeds. A share of 1 equals the bound's rate.
 
     Attributes:
         policy: its name with parameters, as the user wrote it.
-        kind: "policy"; "other" for what counts parts of gradients or stale ones, and so cannot be measured by
-            the bounds; "bound" for what needs hindsight or the true law.
+        kind: "policy"; "other" for policies that count parts of gradients or stale ones, which the bounds do
+            not hold for; "bound" for those that need hindsight or the true law.
         throughput: gradients per second, warm-up rounds left out.
         of_clairvoyant: share of the clairvoyant's throughput (in `late=finish` mode: of the abandon bound).
         of_clairvoyant_all: the same with every round counted.
@@ -63,8 +63,9 @@ class PolicyFacts:
         weights: mean weight of each part of the forecast, where it is a blend of several.
         table_score: share of the better hindsight bound, best-static, best-deadline or wait-all, each as the source
             ranks it seed by seed; None where states move by the clock.
-        clock_score: the same where states move by the clock; on tables gradients over those of the best cutoff of each
-            25 rounds, which count for the seconds that waiting for all takes. None where nobody asked.
+        clock_score: the same where states move by the clock; on tables gradients over those of the best
+            cutoff of each 25 rounds, which count for the seconds that waiting for all takes. None where it
+            was not requested.
     """
 
     policy: str
@@ -89,18 +90,18 @@ class PolicyFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceFacts:
-    """Everything about one source.
+    """All results on one source.
 
     Attributes:
         source: file or cluster, as the user wrote it.
-        about: one line on what it is.
-        workers: how many.
-        rounds: how many, all of them.
-        warmup: how many of the first rounds the figures leave out.
-        seeds: how many samples of a named cluster; 1 for a file.
-        late: "abandon" or "finish".
+        about: description of the source, one line.
+        workers: number of workers.
+        rounds: number of rounds, warm-up included.
+        warmup: number of first rounds that the figures leave out.
+        seeds: number of samples of a named cluster; 1 for a file.
+        late: whether late workers "abandon" or "finish" their work.
         overhead: seconds per round beside waiting.
-        idle_before: mean share of the time a worker waits for others when everybody is waited for, 0..1.
+        idle_before: mean share of the time a worker waits for others with the policy `wait-all`, 0..1.
         policies: one entry each, bounds included.
         notes: warnings to show, whole sentences.
         seconds: `(rounds, workers)` run times of the first seed, NaN where absent, for the pictures.

@@ -1,7 +1,7 @@
 """One forecast read as a joint law of run times: densities, survival, cells and samples of it.
 
-Survival is linear between grid times and from 1 at 0, as `Forecast` says. What is left after the last time T may
-never come; to be scored and drawn from it needs a place all the same: S(t) = S(T)·T/t there, a Pareto tail of index 1.
+Survival is linear between grid times and from 1 at 0, as `Forecast` says. Run times beyond the last time T
+may be infinite; to be scored and drawn from they need a law: S(t) = S(T)·T/t, a Pareto tail of index 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from tailcut.types import BoolArray, FloatArray, Forecast, IntArray
 
 FLOOR = 1e-6
-"""Density per log-second, and survival, below which nothing is scored: one surprise must not decide a whole run."""
+"""Least density per log-second, and survival, in scores: one surprise must not decide a whole run."""
 BLOCK = 1 << 22
 """Curve values held at once when drawing samples: 32 MiB."""
 
@@ -22,7 +22,7 @@ def log_likelihoods(forecast: Forecast, seconds: FloatArray, observed: BoolArray
     A density per log-second, x·f(x), has no unit: scores do not change when seconds become milliseconds.
 
     Args:
-        forecast: of n workers.
+        forecast: forecast for n workers.
         seconds: `(n,)` the run time where observed, otherwise a value it is known to exceed; > 0.
         observed: `(n,)` whether the run time itself was seen.
     """
@@ -95,7 +95,7 @@ def _scenarios(weights: FloatArray, size: int, rng: np.random.Generator) -> IntA
 
 
 def _inverse(forecast: Forecast, part: slice, chosen: IntArray, uniform: FloatArray) -> FloatArray:
-    """The times at which the chosen curves fall to `uniform`; one search through all curves laid end to end."""
+    """Return the times at which the chosen curves fall to `uniform`, by one search through all curves."""
     curves = forecast.survival[:, part]
     scenarios, n, grid = curves.shape
     arrived = np.maximum.accumulate(1.0 - curves, axis=2)

@@ -1,4 +1,4 @@
-"""What forecasters are taught round by round: the same for all of them, so that only the forecasts differ."""
+"""Lessons for forecasters round by round: the same for all of them, so that only the forecasts differ."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ See: TypeAlias = Literal["all", "closed"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lesson:
-    """One round, after it closed.
+    """The run times that one closed round shows.
 
     Attributes:
         close: seconds from its opening to its close.
-        shown: what the round itself showed; log scores are of these.
-        reports: of work of older rounds that came in meanwhile; learnt before `shown`.
+        shown: run times of the round itself, censored where it was cut; log scores are of these.
+        reports: run times of older work that arrived during the round; learned before `shown`.
     """
 
     close: Seconds
@@ -34,9 +34,7 @@ class Lesson:
 
 
 def closed_rounds(table: Table, closing: Policy, overhead: Seconds = 0.0) -> list[Lesson]:
-    """One lesson per round of the table, from a replay in which late work is abandoned.
-
-    Each teaches what its round showed, censored where it was cut, and the late reports that came meanwhile.
+    """Return one lesson per round of the table, from a replay in which late work is abandoned.
 
     Args:
         table: run times.
@@ -49,27 +47,27 @@ def closed_rounds(table: Table, closing: Policy, overhead: Seconds = 0.0) -> lis
 
 
 def every_row(table: Table) -> list[RunTimes]:
-    """All run times of every round of a table."""
+    """Return all run times of every round of a table."""
     return [_whole_row(table, row) for row in range(table.rounds)]
 
 
 def whole_rounds(table: Table, closed: Sequence[Lesson]) -> list[Lesson]:
-    """The same rounds with the same closes, but all run times of the table are shown."""
+    """Return lessons with the same closes that show all run times of the table."""
     return [Lesson(lesson.close, _whole_row(table, row)) for row, lesson in enumerate(closed)]
 
 
 def _whole_row(table: Table, row: int) -> RunTimes:
-    """All run times of a round."""
+    """Return all run times of a round."""
     ids = np.flatnonzero(~np.isnan(table.seconds[row]))
     return RunTimes(ids, table.seconds[row, ids], table.observed[row, ids], table.nodes[ids])
 
 
 @final
 class _Recorder(PolicyWrapper):
-    """Keeps every round as it was shown to the policy.
+    """A policy wrapper that keeps every round as it was shown to the policy.
 
-    The close tells the record. What was reported late is told when the policy learns, which may be later, and after
-    the last round perhaps never: nobody forecasts from it.
+    The record comes with the close. Late reports come when the policy learns, which is later. After the last
+    round that may never happen; no forecast needs them then.
     """
 
     def __init__(self, inner: Decider) -> None:
@@ -85,12 +83,12 @@ class _Recorder(PolicyWrapper):
     def learn(
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
-        """As the inner policy; keep the late reports."""
+        """Keep the late reports, then learn the round by the inner policy."""
         self._reports[record.version] = reports
         return self.inner.learn(state, plan, record, reports)
 
     def lessons(self) -> list[Lesson]:
-        """One per closed round."""
+        """Return one lesson per closed round."""
         return [
             Lesson(record.elapsed, record.run_times, self._reports.get(record.version, ()))
             for record in self._closed

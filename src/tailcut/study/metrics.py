@@ -1,4 +1,4 @@
-"""Figures of one run that are not rates: who was served, and what kind of work was dropped."""
+"""Figures of one run that are not rates: the workers it served, and the kind of work it dropped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DECILES = 10
 
 
 def least_served(run: Run, table: Table, skip: int) -> float:
-    """Accepted share of the least-served worker over the mean of all workers, 0..1.
+    """Return the accepted share of the least-served worker over the mean of all workers, 0..1.
 
     A worker's share is of the rounds it took part in.
     """

@@ -1,4 +1,4 @@
-"""What a reader must be told beside the figures: sentences, each with its number."""
+"""Notes that a reader needs beside the figures: sentences with the numbers that call for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHORT = 100
 
 
 def notes_on(facts: SourceFacts, table: Table, rushed: float) -> SourceFacts:
-    """The facts with the sentences they call for, after those that they have already."""
+    """Return the facts with further notes after those that they have already."""
     notes = [
         *facts.notes,
         *_about_table(facts, table),

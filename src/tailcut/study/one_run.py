@@ -1,4 +1,4 @@
-"""One policy or bound on one sample, as the few figures that a comparison is made of."""
+"""One policy or bound on one sample: the figures that a comparison consists of."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Match:
         source: run times.
         entrants: the policies.
         rounds: rounds per sample; None for the source's own number.
-        late_finish: whether late workers finish their work; None for as the source says.
+        late_finish: whether late workers finish their work; None for the source's own mode.
         overhead: seconds per round beside waiting; None for the source's own.
-        skip: rounds of the warm-up, which figures leave out.
+        skip: number of first rounds, the warm-up, that figures leave out.
     """
 
     source: Source
@@ -100,9 +100,9 @@ def play_one(match: Match, seed: int, name: str) -> OneRun:
     """Play one policy or bound on one sample.
 
     Args:
-        match: what is compared, and how.
-        seed: of the sample.
-        name: of an entrant or a bound, or `REFERENCE`.
+        match: entrants and settings of the comparison.
+        seed: seed of the sample.
+        name: name of an entrant or a bound, or `REFERENCE`.
     """
     draw = match.draw(seed)
     if name == REFERENCE:

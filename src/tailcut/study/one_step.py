@@ -18,17 +18,17 @@ from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Seconds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trail:
-    """The scores of each round, warm-up included. NaN rows are rounds without a forecast.
+    """The scores of each round, warm-up included. Rows of NaN are rounds without a score.
 
     Attributes:
-        log_score: `(rounds,)` nats per worker.
-        order_crps: `(rounds, positions)` seconds.
+        log_score: `(rounds,)` log score in nats per worker.
+        order_crps: `(rounds, positions)` CRPS of order statistics, in seconds.
         order_truth: `(rounds, positions)` the order statistics themselves, seconds.
-        close_crps: `(rounds,)` over the close, mean of the workers.
-        in50: `(rounds,)` run times in the central 50 % interval.
-        in90: `(rounds,)` run times in the central 90 % interval.
-        known: `(rounds,)` run times that could be in them.
-        pit: `(rounds, bins)` counts.
+        close_crps: `(rounds,)` CRPS up to the close over the close, mean of the workers.
+        in50: `(rounds,)` number of run times in the central 50 % interval.
+        in90: `(rounds,)` number of run times in the central 90 % interval.
+        known: `(rounds,)` number of run times that are known.
+        pit: `(rounds, bins)` number of run times in each bin of the PIT histogram.
         ms: `(rounds,)` milliseconds for learning and forecasting.
     """
 
@@ -44,7 +44,7 @@ class Trail:
 
     @staticmethod
     def empty(rounds: int) -> Trail:
-        """Room for so many rounds."""
+        """Return a trail of so many rounds, filled with NaN."""
 
         def room(*shape: int) -> FloatArray:
             return np.full((rounds, *shape), np.nan)
@@ -69,10 +69,10 @@ def one_step_ahead(
 
     Args:
         table: the true run times.
-        forecaster: is given its own belief back each round, nothing else.
-        lessons: what is learnt after each round, see `tailcut.study.lessons`.
-        seed: of the randomised PIT and of the draws; the same for every forecaster that should be compared.
-        skip: first rounds that are learnt, not scored.
+        forecaster: forecasts from its own belief only.
+        lessons: lesson to learn after each round, see `tailcut.study.lessons`.
+        seed: seed of the randomized PIT and of the draws; use the same for forecasters that are compared.
+        skip: number of first rounds that are learned, not scored.
     """
     trail = Trail.empty(len(lessons))
     arrivals = table.arrivals()
@@ -117,7 +117,7 @@ def _score(
 
 
 def _aligned(workers: IntArray, lesson: Lesson) -> tuple[FloatArray, BoolArray]:
-    """What the round showed of each worker: seconds, NaN where it showed nothing, and whether they were observed."""
+    """Return what the round showed of each worker: `(n,)` seconds, NaN for nothing, and whether observed."""
     seconds, observed = np.full(len(workers), np.nan), np.zeros(len(workers), dtype=np.bool_)
     place = np.minimum(np.searchsorted(workers, lesson.shown.workers), len(workers) - 1)
     here = workers[place] == lesson.shown.workers

@@ -1,4 +1,4 @@
-"""Work spread over processes; Ctrl-C and errors end it at once and keep what has ended."""
+"""Work spread over processes; Ctrl-C and errors end it at once, and finished results are kept."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Environment variables that libraries for matrices read as they are loaded."""
+"""Environment variables for numbers of threads, which linear algebra libraries read when they are loaded."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C came in the midst of work of which a part is of use.
+    """Ctrl-C interrupted work of which a part is finished.
 
     Attributes:
-        facts: what was finished.
-        said: how much that is, a few words.
+        facts: results of the finished part.
+        said: extent of the finished part, in a few words.
     """
 
     def __init__(self, facts: Any, said: str) -> None:
@@ -38,12 +38,12 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True)
 class Job(Generic[K, T]):
-    """One call.
+    """One call of a function.
 
     Attributes:
-        key: what it is known by.
-        work: a function of a module, so that another process finds it.
-        arguments: of the call.
+        key: identifies the job.
+        work: function of a module, so that another process finds it.
+        arguments: arguments of the call.
     """
 
     key: K
@@ -53,7 +53,7 @@ class Job(Generic[K, T]):
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """An error as a sentence: its class may not travel between processes, what it says does."""
+    """The message of an error: the error's class may not be sent between processes, a text can."""
 
     text: str
     is_input: bool
@@ -69,18 +69,18 @@ def cores() -> int:
 def each_done(
     jobs: Sequence[Job[K, T]], processes: int | None = None, shared: object = None
 ) -> Iterator[tuple[K, T]]:
-    """Results as they come, begun in the order given.
+    """Yield the key and result of each job as it ends; jobs begin in the given order.
 
     Every process computes with one thread, since there is a process for every core.
 
     Args:
-        jobs: in the order in which to begin them.
-        processes: by default one per core; 0 or 1 runs them here, one after the other.
+        jobs: jobs in the order in which to begin them.
+        processes: number of processes, by default one per core; 0 or 1 runs all jobs in this process.
         shared: first argument of every call unless it is None; it is sent to each process once.
 
     Raises:
-        InputError: a job failed with a sentence; the others are ended.
-        TailcutError: a process was ended from outside, or a job failed in a way that nobody foresaw.
+        InputError: a job failed with such an error or an `OSError`; the others are ended.
+        TailcutError: a process was ended from outside, or a job failed with another error.
     """
     count = min(cores() if processes is None else processes, len(jobs))
     first = () if shared is None else (shared,)
@@ -127,11 +127,11 @@ def _result(future: Future[T | _Sentence]) -> T:
 
 @contextmanager
 def _interrupts_blocked_one_thread() -> Iterator[None]:
-    """Let processes that are started in here ignore Ctrl-C from their first moment on, and compute with one thread."""
+    """Let processes started in this block ignore Ctrl-C from their start, and compute with one thread."""
     before = {name: os.environ.get(name) for name in THREAD_LIMITS}
     os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
-    # Started processes inherit what is blocked; here the signal waits until this block is left, and is not lost. The
-    # tracker would lift the block as it starts, so it is started before.
+    # Started processes inherit blocked signals. In this process a signal waits until the block is left, and
+    # is not lost. The resource tracker would unblock it when it starts, so it is started before.
     can_block = hasattr(signal, "pthread_sigmask")
     if can_block:
         ensure_running()
@@ -153,7 +153,7 @@ _shared: tuple[Any, ...] = ()
 
 
 def _set_up(first: bytes) -> None:
-    """Set up a process of the pool: Ctrl-C is for its parent, which ends it."""
+    """Set up a process of the pool: it ignores Ctrl-C, since its parent ends it."""
     global _shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _shared = pickle.loads(first)

@@ -1,4 +1,4 @@
-"""Which tables can be replayed at all: told before the work, in one sentence."""
+"""Check that a table can be replayed: done before the work, with one sentence if it cannot."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tailcut.table import Table
 from tailcut.types import Seconds
 
 LEAST, MOST = 1e-12, 1e15
-"""Seconds of the shortest run time and of a whole run: with others, rates and squares leave the floating point."""
+"""Shortest run time and longest whole run, in seconds: beyond these, rates and squares may overflow."""
 RESOLUTION = 2.0**-52
 """A clock that shows t seconds cannot tell moments apart that are closer than this part of t."""
 
 
 def refuse_unplayable(table: Table, overhead: Seconds) -> None:
-    """Raise an `InputError` if nobody ever finishes some round, or if no clock could show all run times."""
+    """Raise an `InputError` if no worker finishes some round, or if no clock could show all run times."""
     hollow = ~table.observed.any(axis=1)
     if hollow.any():
         raise InputError(

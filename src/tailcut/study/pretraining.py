@@ -1,4 +1,4 @@
-"""Simulated clusters to pre-train on: every kind we know, with parameters drawn at random, none of the named ones."""
+"""Simulated clusters to pre-train on: all kinds, with parameters drawn at random, none of the named ones."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from tailcut.study.deep_samples import samples_of
 from tailcut.table import Table
 
 ROUNDS = 200
-"""Of a cluster."""
+"""Rounds of a usual cluster."""
 LONG_EVERY, LONGER = 5, 3
-"""Of so many clusters one is so much longer: it shows what becomes of workers that are cut for hundreds of rounds."""
+"""Every fifth cluster has three times the rounds: in it workers are cut for hundreds of rounds."""
 MOST_SAMPLES = 4000
-"""Samples taken of one cluster."""
+"""Most samples taken from one cluster."""
 HELD_OUT_EVERY = 6
-"""Of so many clusters one is held out whole: what counts is clusters never seen."""
+"""Every sixth cluster is held out whole, to validate on clusters that were never seen."""
 
 
 def simulated_samples(
     clusters: int, seed: int, progress: Callable[[], None] = lambda: None, rounds: int = ROUNDS
 ) -> Samples:
-    """Samples from so many random clusters, on all cores; the same whatever their number.
+    """Return samples from random clusters, drawn on all cores; they do not depend on the number of cores.
 
     Args:
-        clusters: how many.
-        seed: of everything.
+        clusters: number of clusters.
+        seed: seed of all random numbers.
         progress: called after each cluster.
-        rounds: of a cluster.
+        rounds: rounds of a usual cluster.
     """
     parts: list[Samples] = []
     with get_context("spawn").Pool(initializer=_alone) as pool:
@@ -57,12 +57,12 @@ def simulated_samples(
 
 
 def _alone() -> None:
-    """Ctrl-C is for the parent, which ends the others."""
+    """Ignore Ctrl-C in this process, since its parent ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _one(which: tuple[int, int, int]) -> Samples:
-    """Samples of one cluster, of large ones a part: every cluster is to count for about as much."""
+    """Return samples of one cluster, at most `MOST_SAMPLES`: so all clusters have similar weights."""
     seed, index, rounds = which
     rng = np.random.default_rng((seed, index))
     is_long = index % LONG_EVERY == LONG_EVERY - 1
@@ -73,7 +73,7 @@ def _one(which: tuple[int, int, int]) -> Samples:
 
 
 def random_table(rounds: int, rng: np.random.Generator) -> Table:
-    """Run times of a random cluster, some with workers of different speed, a common load, or values that are held."""
+    """Return run times of a random cluster, some with uneven workers, a common load, or repeated values."""
     table = random_cluster(rng).sample(rounds, rng).table
     seconds = table.seconds.copy()
     if rng.random() < 0.3:
@@ -94,7 +94,7 @@ def random_table(rounds: int, rng: np.random.Generator) -> Table:
 
 
 def random_cluster(rng: np.random.Generator) -> Cluster:
-    """One cluster of 4 to 200 workers."""
+    """Return one cluster of 4 to 200 workers."""
     n = int(np.exp(rng.uniform(np.log(4), np.log(201))))
     kind = int(rng.integers(8))
     sigma = float(np.exp(rng.uniform(np.log(0.01), np.log(0.4))))
@@ -149,7 +149,7 @@ def random_cluster(rng: np.random.Generator) -> Cluster:
 
 
 def _law(rng: np.random.Generator) -> Law:
-    """One law of run times with a body around 1 s."""
+    """Return one law of run times with a body around 1 s."""
     sigma = float(np.exp(rng.uniform(np.log(0.01), np.log(0.7))))
     kind = int(rng.integers(6))
     if kind == 0:

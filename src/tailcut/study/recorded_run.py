@@ -10,7 +10,7 @@ from tailcut.study.source import Recorded
 
 
 def recorded_run(folder: str) -> Recorded:
-    """A recorded run; late workers and the overhead are as they were in it.
+    """Return the source of a recorded run; late workers and the overhead are as they were in the run.
 
     Raises:
         InputError: the folder holds no run, or one that cannot be read.
@@ -22,7 +22,7 @@ def recorded_run(folder: str) -> Recorded:
 
 
 def _less(played: Replayable) -> str:
-    """Why the table has fewer rounds, if it has."""
+    """Return the reason why the table has fewer rounds than the run; empty if it has as many."""
     if played.shortest is None:
         return ""
     return f"; {played.table.rounds} of them can be replayed, as many as worker {played.shortest} began on"

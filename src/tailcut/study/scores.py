@@ -1,4 +1,4 @@
-"""How good one forecast was, once the run times of its round are known.
+"""Scores of one forecast, once the run times of its round are known.
 
 Every score takes a `Forecast` of n workers and their run times `(n,)` in the same order. From Python:
 
@@ -24,7 +24,7 @@ POSITIONS = 16
 SAMPLES = 64
 """Joint draws from which the score of the order statistics is computed."""
 BINS = 20
-"""Of the PIT histogram."""
+"""Number of bins in the PIT histogram."""
 
 
 def log_score(forecast: Forecast, seconds: FloatArray, observed: BoolArray) -> float:
@@ -34,7 +34,7 @@ def log_score(forecast: Forecast, seconds: FloatArray, observed: BoolArray) -> f
     observed, survival where cut), over n. Single factors are floored at `forecast_law.FLOOR`.
 
     Args:
-        forecast: of n workers.
+        forecast: forecast for n workers.
         seconds: `(n,)` the run time where observed, otherwise a value it is known to exceed; NaN where nothing
             at all is known of a worker, which is then left out.
         observed: `(n,)` whether the run time itself was seen.
@@ -60,11 +60,11 @@ def order_scores(
 ) -> tuple[FloatArray, FloatArray]:
     """CRPS in seconds of some order statistics, and those order statistics themselves; lower is better.
 
-    Times beyond `horizon` count as the horizon, in draws and in truth alike: a tail that may never end would
-    otherwise decide everything. A horizon that does not depend on the forecast keeps the score proper.
+    Times beyond `horizon` count as the horizon, in draws and in truth: otherwise an infinite tail would
+    decide the score. A horizon that does not depend on the forecast keeps the score proper.
 
     Args:
-        forecast: of n workers.
+        forecast: forecast for n workers.
         arrivals: `(n,)` true run times, infinite where none ever comes.
         horizon: seconds.
         rng: draws the samples.
@@ -97,7 +97,7 @@ def close_crps(forecast: Forecast, arrivals: FloatArray, close: Seconds) -> Floa
     the close does not matter: no decision of that round depended on it.
 
     Args:
-        forecast: of n workers.
+        forecast: forecast for n workers.
         arrivals: `(n,)` true run times, infinite where none ever comes.
         close: seconds from the opening to the close of the round, > 0.
     """
@@ -119,7 +119,7 @@ def randomised_pit(forecast: Forecast, seconds: FloatArray, rng: np.random.Gener
     drawn there says nothing for or against it. Equal run times and point masses are treated alike.
 
     Args:
-        forecast: of n workers.
+        forecast: forecast for n workers.
         seconds: `(n,)` true run times.
         rng: draws V.
     """
@@ -133,7 +133,7 @@ def randomised_pit(forecast: Forecast, seconds: FloatArray, rng: np.random.Gener
 
 
 def within(pit: FloatArray, level: float) -> BoolArray:
-    """Which values lie in the central interval that should hold a share `level` of them."""
+    """Return which values lie in the central interval that should hold a share `level` of them."""
     inside: BoolArray = np.abs(pit - 0.5) <= 0.5 * level
     return inside
 

@@ -1,4 +1,4 @@
-"""Where a comparison takes its run times from: a recorded table, or samples of a named cluster."""
+"""Sources of run times for a comparison: a recorded table, or samples of a named cluster."""
 
 from __future__ import annotations
 
@@ -54,21 +54,21 @@ class Draw:
 
 
 class Source(ABC):
-    """A named place run times come from."""
+    """A named source of run times."""
 
     name: str
     about: str
     by_clock: bool = False
-    """Whether the hidden state moves by the clock: a run time then depends on when work begins."""
+    """True if the hidden state moves by the clock: a run time then depends on when work begins."""
 
     @property
     @abstractmethod
     def has_law(self) -> bool:
-        """Whether the true law is known."""
+        """Return whether the true law is known."""
 
     @abstractmethod
     def seeds(self, wanted: int) -> int:
-        """How many samples to draw when `wanted` are asked for."""
+        """Return the number of samples to draw when `wanted` are requested."""
 
     @abstractmethod
     def draw(self, seed: int, rounds: int | None) -> Draw:
@@ -103,10 +103,10 @@ def drawn(source: Source, seed: int, rounds: int | None) -> Draw:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded(Source):
-    """A table as it was recorded: one sample, nothing known of its law.
+    """A table as it was recorded: one sample, whose law is unknown.
 
     Attributes:
-        name, about: as of every source.
+        name, about: name of the source, and its description in one line.
         table: run times.
         overhead: seconds per round beside waiting.
         late_finish: whether late workers finished their work.
@@ -120,16 +120,16 @@ class Recorded(Source):
 
     @property
     def has_law(self) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
     def seeds(self, wanted: int) -> int:
-        """One."""
+        """Return 1."""
         del wanted
         return 1
 
     def draw(self, seed: int, rounds: int | None) -> Draw:
-        """The table, cut to its first `rounds` rounds."""
+        """Return the table, cut to its first `rounds` rounds."""
         del seed
         table = self.table
         if rounds is not None and rounds < table.rounds:
@@ -143,9 +143,9 @@ class Sampled(Source):
     """A cluster, sampled anew for every seed.
 
     Attributes:
-        name, about: as of every source.
+        name, about: name of the source, and its description in one line.
         cluster: draws run times.
-        rounds: how many rounds it has unless told otherwise.
+        rounds: usual number of rounds.
         by_clock: whether its hidden state moves by the clock.
     """
 
@@ -164,11 +164,11 @@ class Sampled(Source):
 
     @property
     def has_law(self) -> bool:
-        """Whether the law is known; by the clock the state moves within a round, and it is not."""
+        """Return whether the law is known; it is not where the state moves by the clock, within a round."""
         return self.cluster.has_law and not self.by_clock
 
     def seeds(self, wanted: int) -> int:
-        """As many as wanted."""
+        """Return the number wanted."""
         return wanted
 
     def separate(self, rounds: int) -> Table:
@@ -188,7 +188,7 @@ class Sampled(Source):
                 "out, or take tailcut compare."
             )
         length = self._length(rounds)
-        # Run times beyond all numbers are refused in a sentence by whoever uses them.
+        # Infinite run times are refused with a sentence where they are used.
         with np.errstate(over="ignore"):
             sample = self.cluster.sample(length, np.random.default_rng(seed))
         table = replace(sample.table, source=self.name)
@@ -197,7 +197,7 @@ class Sampled(Source):
         return Draw(table, self.cluster.overhead, self.cluster.law, sample.hidden)
 
     def draw_by_clock(self, seed: int, rounds: int | None) -> Draw:
-        """Sample what the rounds bring and a path of the state that all policies meet at the same seconds."""
+        """Sample the noise of the rounds, and a path of the state that is the same for all policies."""
         length = self._length(rounds)
         slots = max(min(PATH_STEPS * length, MAX_PATH_CELLS // self.cluster.workers), length)
         with np.errstate(over="ignore"):

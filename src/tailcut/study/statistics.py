@@ -29,16 +29,16 @@ UNKNOWN = Interval(math.nan, math.nan)
 
 
 def t_interval(values: FloatArray, level: float = LEVEL) -> Interval:
-    """Return where the mean of many such values lies, by Student's t.
+    """Return the interval of the mean, by Student's t.
 
-    Of normal values it holds the mean as often as it says, however few they are.
+    For normal values it is exact, however few they are.
 
     Args:
         values: `(seeds,)` finite.
-        level: how often the interval should hold the mean.
+        level: probability with which the interval should hold the mean.
 
     Returns:
-        Nothing known for fewer than two values: one seed does not tell how far seeds lie apart.
+        NaN at both ends for fewer than two values, since one seed does not show the spread.
 
     Example:
         >>> t_interval(np.array([2.0, 2.0, 2.0]))

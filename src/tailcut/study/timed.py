@@ -1,4 +1,4 @@
-"""A policy wrapped in a stop watch: what deciding costs."""
+"""A policy wrapper that measures the time of decisions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailcut.types import Decision, Progress, Roster, RoundRecord, RunTimes, Sec
 
 @final
 class Timed(PolicyWrapper):
-    """Keeps how long each decision, and all else, took.
+    """A policy wrapper that measures the seconds of each decision, and of all other work.
 
     Attributes:
         decisions: seconds of each single decision.
@@ -27,14 +27,14 @@ class Timed(PolicyWrapper):
         self.background: Seconds = 0.0
 
     def plan(self, state: PolicyState, roster: Roster, overhead: Seconds, late_finish: bool) -> Any:
-        """As the inner policy, timed."""
+        """Plan the round by the inner policy, and add up the seconds."""
         began = perf_counter()
         plan = self.inner.plan(state, roster, overhead, late_finish)
         self._thought(perf_counter() - began)
         return plan
 
     def decide(self, plan: Any, progress: Progress) -> Decision:
-        """As the inner policy, timed one by one."""
+        """Return the inner policy's decision, and keep its seconds."""
         began = perf_counter()
         decision = self.inner.decide(plan, progress)
         took = perf_counter() - began
@@ -45,7 +45,7 @@ class Timed(PolicyWrapper):
     def learn(
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
-        """As the inner policy, timed."""
+        """Learn the round by the inner policy, and add up the seconds."""
         began = perf_counter()
         after = self.inner.learn(state, plan, record, reports)
         self._thought(perf_counter() - began)

@@ -1,4 +1,4 @@
-"""Run-time tables in files: who took how long in which round.
+"""Run-time tables in files: the seconds of each worker in each round.
 
     file ─▶ one reader per ending ─▶ rows ─▶ pivot ─▶ Table ─▶ unpivot ─▶ one writer per ending ─▶ file
 
@@ -31,7 +31,7 @@ the same shape, and `nodes` and `names`, one entry per worker, in the order of t
 `present` is false the worker took no part and the entry of `x` means nothing. `name_is_int` says which names
 are integers, where some are and some are not. Nodes are numbered by first appearance here too.
 
-Whatever is wrong with a file is told by one `TableError`: file, row, column, value and remedy.
+Any error in a file is reported by one `TableError`, with file, row, column, value and remedy.
 """
 
 from tailcut.traces.read import read_table

@@ -1,4 +1,4 @@
-"""What must hold of any table, whichever format it comes from or goes to."""
+"""Checks of tables that all formats share, for reading and writing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bad_seconds(seconds: FloatArray) -> BoolArray:
 
 
 def refuse_shape(rounds: int, names: Sequence[Name], source: str) -> None:
-    """Raise if there is no round, nobody to wait for, or more cells than a table holds."""
+    """Raise if there is no round, fewer than two workers, or more cells than a table holds."""
     if not rounds or not names:
         raise TableError(source, "there are no run times", remedy="record at least one round")
     if len(names) < 2:
@@ -35,7 +35,7 @@ def refuse_shape(rounds: int, names: Sequence[Name], source: str) -> None:
 
 
 def refuse_names(names: Sequence[Name], column: str, source: str) -> None:
-    """Raise unless the workers' names can be kept in every format and told apart."""
+    """Raise unless the workers' names differ and can be kept in every format."""
     seen: set[Name] = set()
     for name in names:
         problem = "the names of workers must differ" if name in seen else problem_of(name)
@@ -61,7 +61,7 @@ def refuse_cells(seconds: FloatArray, present: BoolArray, column: str, source: s
 
 
 def refuse_unobserved(observed: BoolArray, source: str) -> None:
-    """Raise if no run time was ever seen: from bounds alone nothing can be learnt or replayed."""
+    """Raise if all run times are censored: bounds alone cannot be learned from or replayed."""
     if not observed.any():
         raise TableError(
             source,

@@ -38,7 +38,7 @@ def whole_labels(column: Any, name: str, place: Place) -> Any:
 
 
 def labels(column: Any) -> Coded:
-    """The distinct labels of a column of text or 64-bit integers, and each row's; None where it is null."""
+    """Return distinct labels of a column of text or 64-bit integers, and each row's label; null is None."""
     coded = pc.dictionary_encode(column, null_encoding="encode").unify_dictionaries()
     if not coded.num_chunks:
         return Coded(np.empty(0, dtype=np.int64), ())
@@ -70,7 +70,7 @@ def _converted(column: Any, target: Any) -> Any:
 
 
 def _first_failing(column: Any, target: Any) -> int:
-    """Bisect: all rows before `low` convert, and one of those from `low` to `high` does not."""
+    """Find the first failing row by bisection: rows before `low` convert, one from `low` to `high` fails."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""CSV: comma-separated UTF-8 text with a header line. Quotes, spaces round cells and blank lines are fine."""
+"""CSV: comma-separated UTF-8 text with a header line; quotes, blank lines, spaces around cells may occur."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _name(label: Name | None) -> Name | None:
 
 
 def _flags(column: Any, place: Place) -> BoolArray:
-    """`(rows,)` from true, false, 1 and 0, in any case."""
+    """Return `(rows,)` flags from true, false, 1 and 0, in upper or lower case."""
     coded = columns.labels(pc.utf8_lower(column))
     index = coded.first(lambda label: label not in _FLAGS)
     if index is not None:
@@ -85,9 +85,9 @@ def _flags(column: Any, place: Place) -> BoolArray:
 
 
 def _cells(data: bytes, header: Sequence[str], source: str) -> dict[str, Any]:
-    """Column name to its cells, text without surrounding spaces."""
+    """Return the cells of each known column by name, as text without surrounding spaces."""
     wanted = {header.index(name): name for name in COLUMNS if name in header}
-    # Arrow's own names are the positions: a header may repeat a name that means nothing to us.
+    # Name Arrow's columns by position: a header may repeat a name that is ignored here.
     keys = [str(i) for i in range(len(header))]
     try:
         parsed = arrow_csv.read_csv(
@@ -113,7 +113,7 @@ def _header(data: bytes, source: str) -> list[str]:
 
 
 def _line_of(data: bytes, source: str, index: int) -> int:
-    """The line on which data row `index` begins: blank lines and quoted line breaks make it differ."""
+    """Return the line on which data row `index` begins; blank lines and quoted line breaks shift it."""
     for i, (line, _) in enumerate(_records(data, source)):
         if i == index + 1:
             return line
@@ -130,7 +130,7 @@ def _ragged(data: bytes, width: int, source: str) -> TableError:
 
 
 def _records(data: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
-    """The first line of each row that is not blank, and its cells; slow: for the header and messages."""
+    """Yield the first line and the cells of each row that is not blank; slow, for header and messages."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=""))
     while True:
         line = reader.line_num + 1

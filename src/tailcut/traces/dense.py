@@ -1,4 +1,4 @@
-"""Dense npz: the table as it is in memory, one array `x[rounds, workers]` and a few optional ones."""
+"""Dense npz files: one array `x[rounds, workers]`, as the table is in memory, and a few optional arrays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_dense(path: Path, source: str) -> Table:
 
 
 def write_dense(table: Table, file: IO[bytes], source: str) -> None:
-    """Write `table` as an npz file, with those arrays that say something."""
+    """Write `table` as an npz file; arrays that hold only default values are left out."""
     present = ~np.isnan(table.seconds)
     arrays: dict[str, NDArray[Any]] = {X: table.seconds}
     if not present.all():
@@ -56,7 +56,7 @@ def write_dense(table: Table, file: IO[bytes], source: str) -> None:
 
 
 def _shape(members: Members, source: str) -> tuple[int, int]:
-    """Rounds and workers, from the header of `x` alone."""
+    """Return the numbers of rounds and workers, from the header of `x` alone."""
     if X not in members:
         listed = one_line(", ".join(map(repr, members.names)))
         raise TableError(
@@ -82,7 +82,7 @@ def _seconds(members: Members) -> FloatArray:
 
 
 def _flags(members: Members, name: str, shape: tuple[int, int], source: str) -> BoolArray:
-    """`(rounds, workers)`, all true where the array is not there."""
+    """Return `(rounds, workers)` flags, all true if the file does not have the array."""
     if name not in members:
         return np.ones(shape, dtype=np.bool_)
     _refuse(members.header(name), name, shape, "b", "true and false", source)
@@ -136,7 +136,7 @@ def _names(members: Members, workers: int, source: str) -> tuple[Name, ...]:
 
 
 def _typed_names(names: list[Name], members: Members, source: str) -> list[Name]:
-    """`names` with those turned into integers that the file says are."""
+    """Return `names` with integers where the file marks a name as an integer."""
     _refuse(members.header(NAME_IS_INT), NAME_IS_INT, (len(names),), "b", "true and false", source)
     flags = members.load(NAME_IS_INT).tolist()
     typed = [integer_or_text(str(name)) if flag else name for name, flag in zip(names, flags, strict=True)]

@@ -1,4 +1,4 @@
-"""From a path a user gave to the file and the format its ending stands for."""
+"""Checks of a path that a user gave, and the choice of a format by its ending."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def by_ending(path: Path, formats: Mapping[str, T]) -> T:
-    """The entry of `formats` for the ending of `path`, in upper or lower case."""
+    """Return the entry of `formats` for the ending of `path`, in upper or lower case."""
     try:
         return formats[path.suffix.lower()]
     except KeyError:
@@ -27,7 +27,7 @@ def by_ending(path: Path, formats: Mapping[str, T]) -> T:
 
 
 def existing(path: Path) -> Path:
-    """`path`, if it is a file with something in it."""
+    """Return `path` if it is a file that is not empty; raise a `TableError` otherwise."""
     source = source_of(path)
     try:
         status = path.stat()
@@ -46,7 +46,7 @@ def existing(path: Path) -> Path:
 
 
 def unreadable(source: str, error: Exception) -> TableError:
-    """The error for a file that the operating system does not let us read."""
+    """Return the error for a file that the operating system cannot read."""
     why = (error.strerror if isinstance(error, OSError) else None) or str(error)
     remedy = "check its name, its permissions and the disk"
     return TableError(source, f"the file cannot be read ({why})", remedy=remedy)

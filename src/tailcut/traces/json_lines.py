@@ -1,4 +1,4 @@
-"""JSON lines: one object per line. Text stays text and integers stay integers; blank lines are fine."""
+"""JSON lines: one object per line. Text stays text and integers stay integers; blank lines are skipped."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def write_json_lines(table: Table, file: IO[bytes], source: str) -> None:
     """Write `table` as JSON lines; seconds are written so that they read back bit for bit."""
     out = long_table(table, source)
     cells = {name: out.column(name).to_pylist() for name in out.column_names}
-    # Arrow has one type per column; here a name keeps its own.
+    # Arrow has one type per column; in JSON each name keeps its own type.
     workers = np.nonzero(~np.isnan(table.seconds))[1]
     cells[WORKER] = [table.names[worker] for worker in workers]
     encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -114,7 +114,7 @@ def _object(text: str, decoder: json.JSONDecoder, number: int, source: str) -> d
 def _refuse_types(
     values: Sequence[Any], allowed: set[type], name: str, problem: str, remedy: str, place: Place
 ) -> set[type]:
-    """The types of `values`, all of them `allowed`: exactly, for True is no number here."""
+    """Return the types of `values`, all of which must be exactly in `allowed`: True is not a number here."""
     types = set(map(type, values))
     if types <= allowed:
         return types
@@ -125,7 +125,7 @@ def _refuse_types(
 
 
 def _whole(values: Sequence[Any]) -> list[Any]:
-    """`values` with floats such as 3.0 as integers; JSON does not tell the two apart."""
+    """Return `values` with floats such as 3.0 as integers, because JSON does not distinguish them."""
     return [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
 
 
@@ -163,7 +163,7 @@ def _flags(values: Sequence[Any], place: Place) -> BoolArray:
 
 
 def _names(values: Sequence[Any], name: str, place: Place) -> Coded:
-    """Text and whole numbers; the node may be null, a worker's absence is found later."""
+    """Return names, which are text or whole numbers; null passes here, and `pivot` refuses it for workers."""
     allowed, problem = {str, int, float, type(None)}, "a name must be text or a whole number"
     remedy = "name it by text or a whole number"
     types = _refuse_types(values, allowed, name, problem, remedy, place)

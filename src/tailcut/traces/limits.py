@@ -1,14 +1,14 @@
-"""How large a table may get before it is refused instead of filling the memory."""
+"""Limits on the size of a table, which is refused beyond them before it fills the memory."""
 
 from __future__ import annotations
 
 from tailcut.errors import TableError
 
 MAX_CELLS = 200_000_000
-"""Rounds times workers: 1.6 GB of seconds."""
+"""Most cells of a table, rounds times workers: 1.6 GB of seconds."""
 
 MAX_ARRAY_BYTES = 2 << 30
-"""One array of an npz file, unpacked."""
+"""Largest array of an npz file, in bytes after decompression."""
 
 
 MAX_TEXT_BYTES = 4 << 30
@@ -16,7 +16,7 @@ MAX_TEXT_BYTES = 4 << 30
 
 
 def refuse_too_many(cells: int, what: str, source: str) -> None:
-    """Raise if `cells` are too many; `what` they are, for the message."""
+    """Raise if there are more than `MAX_CELLS` cells; `what` names them in the message."""
     if cells > MAX_CELLS:
         raise TableError(
             source,

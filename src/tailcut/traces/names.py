@@ -1,4 +1,4 @@
-"""Names of workers and nodes: which there can be, their order, and integers written as text."""
+"""Names of workers and nodes: the allowed ones, their order, and integers written as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TextKey: TypeAlias = tuple[str | tuple[int, str], ...]
 
 
 def integer_or_text(text: str) -> Name:
-    """The integer that `text` spells, or `text` itself.
+    """Return the integer that `text` spells, or `text` itself.
 
     Only the usual spelling counts, so that distinct texts stay distinct: `007` and `+7` are text.
     """
@@ -32,7 +32,7 @@ def integer_or_text(text: str) -> Name:
 
 
 def problem_of(name: Name) -> str | None:
-    """What keeps `name` from being written and read back in every format, or None if nothing does."""
+    """Return the reason why `name` cannot be written and read back in every format, or None if it can."""
     if isinstance(name, int):
         return None if name in INT64 else "an integer name must fit 64 bits"
     if not name:
@@ -60,7 +60,7 @@ def natural_order(names: Sequence[Name]) -> IntArray:
 
 
 def _text_key(text: str) -> _TextKey:
-    """Text and digit runs in turn; runs compare by value, through their length, however long they are."""
+    """Return alternating text and digit runs; runs of any length compare by value, through their length."""
     parts = _DIGITS.split(text)
     return tuple(_run_key(part) if i % 2 else part for i, part in enumerate(parts))
 

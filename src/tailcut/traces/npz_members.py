@@ -1,4 +1,4 @@
-"""The arrays of an npz file, each proven harmless by its header before memory is set aside for it."""
+"""The arrays of an npz file; each header is checked before memory is allocated for its array."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tailcut.traces.limits import MAX_ARRAY_BYTES
 _MAX_HEADER_BYTES = 10_000
 
 _MAX_DEFLATE_RATIO = 1_040
-"""Deflate cannot shrink by more than 1032 times: an entry that claims more does not hold it."""
+"""Largest credible compression ratio of an entry; Deflate cannot reach more than 1032."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What an array's header says.
+    """The header of an array.
 
     Attributes:
-        shape: of the array.
-        dtype: of its entries; never objects.
+        shape: shape of the array.
+        dtype: type of its entries; `Members.header` refuses objects.
     """
 
     shape: tuple[int, ...]
@@ -49,7 +49,7 @@ class Members:
         return name in self.names
 
     def header(self, name: str) -> Header:
-        """What the array says of itself, checked against the size it really has."""
+        """Return the header of an array, after checking it against the array's real size."""
         self._refuse_repeated(name)
         entry = self._entry(name)
         self._refuse_size(name, entry)
@@ -60,10 +60,10 @@ class Members:
         return header
 
     def load(self, name: str) -> NDArray[Any]:
-        """The array; call `header` first, it is what makes this safe."""
+        """Load an array; call `header` first, whose checks make this safe."""
         with self._reading(name), self._archive.open(self._entry(name)) as file:
             array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
-            file.read()  # To the end, where the checksum is verified.
+            file.read()  # Read to the end, where zipfile verifies the checksum.
             return array
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
@@ -77,7 +77,7 @@ class Members:
         except TableError:
             raise
         except Exception as error:
-            # zipfile, zlib, tokenize and NumPy raise a dozen kinds on what was cut or altered.
+            # zipfile, zlib, tokenize and NumPy raise many kinds of errors on truncated or altered files.
             raise TableError(
                 self._source,
                 "the array is damaged",
@@ -126,7 +126,7 @@ class Members:
 
 @contextmanager
 def opened(file: IO[bytes], source: str) -> Iterator[Members]:
-    """The arrays of the npz file open as `file`."""
+    """Open the arrays of the npz file that is open as `file`."""
     try:
         archive = zipfile.ZipFile(file)
     except Exception as error:
@@ -141,7 +141,7 @@ def opened(file: IO[bytes], source: str) -> Iterator[Members]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No warnings: whatever is wrong is told by the error, and old but sound headers are nobody's concern."""
+    """Suppress warnings: defects raise errors, and warnings about old but valid headers are of no use."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield

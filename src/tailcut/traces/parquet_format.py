@@ -30,7 +30,7 @@ from tailcut.traces.unpivot import is_mixed, long_table, refuse_ambiguous
 from tailcut.types import BoolArray
 
 _MIXED = {b"tailcut.names": b"mixed"}
-"""Set on the worker column where some names are integers and some text: what reads as an integer is one."""
+"""Metadata of a worker column with integers and text: a name that reads as an integer is an integer."""
 
 _BROKEN = (pa.ArrowException, OSError, ValueError, KeyError, IndexError, NotImplementedError, MemoryError)
 
@@ -60,7 +60,7 @@ def write_parquet(table: Table, file: IO[bytes], source: str) -> None:
 
 
 def _load(path: Path, source: str) -> Any:
-    """The columns that mean something."""
+    """Read the columns of a long file."""
     with open_file(path) as file:
         try:
             return _parse(file, source)
@@ -75,7 +75,7 @@ def _load(path: Path, source: str) -> Any:
 
 
 def _parse(file: IO[bytes], source: str) -> Any:
-    # Not `pq.read_table`: it would take parts of the folder's name for columns.
+    # `pq.read_table` would read parts of the folder's name as columns.
     with pq.ParquetFile(file) as parquet:
         found = parquet.schema_arrow.names
         refuse_columns(found, source)
@@ -96,7 +96,7 @@ _TYPES = {
 
 
 def _typed(cells: Any, name: str, source: str) -> Any:
-    """A column whose type can hold what the column means; all-null columns pass, their cells are missing."""
+    """Return a column after checking its type; all-null columns pass here, since their cells are missing."""
     what, fits = _TYPES[name]
     column = _decoded(cells.column(name))
     if not fits(column.type) and not pa.types.is_null(column.type):
@@ -110,7 +110,7 @@ def _wrong_type(kind: Any, name: str, what: str, source: str) -> TableError:
 
 
 def _labels(cells: Any, name: str, place: Place) -> Coded:
-    """The labels of a column of text, or of integers, or of floats that are whole."""
+    """Return the labels of a column of text, of integers, or of floats that are whole numbers."""
     column = _decoded(cells.column(name))
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_integer(kind):

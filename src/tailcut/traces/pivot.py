@@ -1,4 +1,4 @@
-"""Rows of a long file to a table: one line per round, one column per worker."""
+"""Conversion of the rows of a long file to a table with one row per round and one column per worker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailcut.types import NO_NODE, FloatArray, IntArray
 
 
 def pivot(rows: Rows, place: Place) -> Table:
-    """The table that `rows` spell, or a `TableError`.
+    """Return the table of `rows`, or raise a `TableError`.
 
     Rounds are sorted by number and workers put in natural order; a cell without a row is NaN.
     """
@@ -56,7 +56,7 @@ def _refuse_names(workers: Coded, place: Place) -> None:
 
 
 def _ranks(rounds: IntArray) -> tuple[int, IntArray]:
-    """How many distinct rounds there are, and `(rows,)` the rank of each row's."""
+    """Return the number of distinct rounds, and `(rows,)` the rank of each row's round."""
     # Hashing is several times faster than sorting millions of rows, of which few are distinct.
     coded = pa.array(rounds).dictionary_encode()
     distinct = coded.dictionary.to_numpy()
@@ -66,7 +66,7 @@ def _ranks(rounds: IntArray) -> tuple[int, IntArray]:
 
 
 def _columns(workers: Coded) -> tuple[tuple[Name, ...], IntArray]:
-    """The workers' names in natural order, and `(rows,)` the column of each row's."""
+    """Return the workers' names in natural order, and `(rows,)` the column of each row's worker."""
     names = [name for name in workers.labels if name is not None]
     order = natural_order(names)
     column = np.empty(len(names), dtype=np.int64)
@@ -95,7 +95,7 @@ def _refuse_twice(cell_of_row: IntArray, cells: int, rows: Rows, place: Place) -
 
 
 def _nodes(nodes: Coded | None, column_of_row: IntArray, workers: int, place: Place) -> IntArray:
-    """`(workers,)` the node of each, numbered; raises where a worker has two."""
+    """Return `(workers,)` node numbers; raise if a worker has two nodes."""
     if nodes is None:
         return np.full(workers, NO_NODE, dtype=np.int64)
     first_row = np.full(workers, len(column_of_row), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Where in a file something is wrong, in the words of a `TableError`."""
+"""The position of an error in a file, as a `TableError` reports it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pathlib import Path
 from tailcut.errors import TableError, one_line
 
 ROUND, WORKER, SECONDS, OBSERVED, NODE = COLUMNS = ("round", "worker", "seconds", "observed", "node")
-"""The columns of a long file that mean something."""
+"""The columns of a long file that are read; others are ignored."""
 
 LINES = "row 1 is the first line of the file"
-"""How rows of text files are counted."""
+"""The explanation of row numbers in messages about text files."""
 
 NEEDED = (ROUND, WORKER, SECONDS)
-"""Those it cannot do without."""
+"""The required columns of a long file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A long file and how its rows are counted for the reader of a message.
+    """A long file, and how its rows are counted in messages.
 
     Attributes:
-        source: the file, as messages call it.
-        row_of: from the index of a data row, counted from 0, to the row number a user can look up. It may be
+        source: name of the file in messages.
+        row_of: gives the row number for the user from the index of a data row, counted from 0. It may be
             slow: it is called for messages only.
-        counting: says what the row number counts.
+        counting: explanation of the row number in messages.
     """
 
     source: str
@@ -36,7 +36,7 @@ class Place:
     def refusal(
         self, index: int, column: str | None, problem: str, *, remedy: str, value: object = None
     ) -> TableError:
-        """The error for data row `index`; the caller raises it."""
+        """Return the error for data row `index`; the caller raises it."""
         return TableError(
             self.source,
             problem,
@@ -47,7 +47,7 @@ class Place:
         )
 
     def missing(self, index: int, column: str) -> TableError:
-        """The error for an empty cell."""
+        """Return the error for an empty cell."""
         if column in NEEDED:
             remedy = "give a value or drop the row"
         else:
@@ -56,12 +56,12 @@ class Place:
 
 
 def source_of(path: Path) -> str:
-    """What messages call the file; long paths are not shortened."""
+    """Return the name of a file in messages; long paths are not shortened."""
     return one_line(path, most=10_000)
 
 
 def refuse_columns(found: Sequence[str], source: str) -> None:
-    """Raise unless the needed columns are there and none that means something is there twice."""
+    """Raise if a required column is missing, or a known column is there twice."""
     for column in COLUMNS:
         if found.count(column) > 1:
             raise TableError(

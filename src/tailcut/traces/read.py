@@ -24,16 +24,16 @@ READERS: dict[str, Callable[[Path, str], Table]] = {
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:
-    """Read a run-time table; the file's ending says in which format it is.
+    """Read a run-time table; the file's ending determines its format.
 
     Args:
-        path: a `.csv`, `.parquet`, `.jsonl`, `.ndjson` or `.npz` file, laid out as `tailcut.traces` says.
+        path: a `.csv`, `.parquet`, `.jsonl`, `.ndjson` or `.npz` file, laid out as in `tailcut.traces`.
 
     Returns:
         The table: seconds `(rounds, workers)`, NaN where a worker took no part.
 
     Raises:
-        TableError: whatever is wrong with the file, with file, row, column, value and remedy in one sentence.
+        TableError: the file has an error; the message gives file, row, column, value and remedy.
 
     Example:
         >>> table = read_table("steps.csv")  # doctest: +SKIP

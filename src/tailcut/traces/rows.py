@@ -1,4 +1,4 @@
-"""What every long format is read into: rows of numbers and coded labels, one entry per line of the file."""
+"""Rows of numbers and coded labels, one entry per row of the file, which all long formats are read into."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailcut.types import BoolArray, FloatArray, IntArray
 class Coded:
     """A column of few distinct labels.
 
-    Checks and conversions run once per label, not once per row: that is what makes millions of rows cheap.
+    Checks and conversions run once per label, not once per row, which makes millions of rows cheap.
 
     Attributes:
         codes: `(rows,)` positions in `labels`.
@@ -33,7 +33,7 @@ class Coded:
         return Coded(codes, tuple(index))
 
     def map(self, convert: Callable[[Name | None], Name | None]) -> Coded:
-        """The same rows with converted labels; labels that become equal are joined."""
+        """Return the same rows with converted labels; labels that become equal are joined."""
         joined = Coded.of(convert(label) for label in self.labels)
         return Coded(joined.codes[self.codes], joined.labels)
 
@@ -54,9 +54,9 @@ class Rows:
     Attributes:
         rounds: `(rows,)` the source's round numbers.
         workers: the source's worker names.
-        seconds: `(rows,)` any float; `pivot` checks them.
-        observed: `(rows,)`, or None where all are.
-        nodes: the source's node names, or None where none is known.
+        seconds: `(rows,)` run times, which `pivot` checks.
+        observed: `(rows,)`, or None where all are observed.
+        nodes: the source's node names, or None where no node is known.
     """
 
     rounds: IntArray

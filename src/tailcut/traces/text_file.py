@@ -1,4 +1,4 @@
-"""Reading UTF-8 text, as the text formats need it."""
+"""Reading of UTF-8 text for the text formats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailcut.traces.place import LINES
 
 
 def read_utf8(path: Path, source: str) -> bytes:
-    """The bytes of a text file, proven to be UTF-8, without a byte-order mark."""
+    """Read the bytes of a text file without a byte-order mark, and check that they are UTF-8."""
     data = read_bytes(path, MAX_TEXT_BYTES).removeprefix(codecs.BOM_UTF8)
     if not data.isascii():
         _refuse_invalid(data, source)

@@ -1,4 +1,4 @@
-"""A table to rows, as an Arrow table with the columns of a long file."""
+"""Conversion of a table to rows, as an Arrow table with the columns of a long file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tailcut.types import NO_NODE, BoolArray, IntArray
 
 
 def long_table(table: Table, source: str) -> Any:
-    """An Arrow table of one row per present cell, by round, then worker.
+    """Return an Arrow table of one row per present cell, by round, then worker.
 
-    The optional columns are there only where they say something. Names that are partly integers and partly
-    text become text. Unknown nodes are null.
+    The optional columns are left out where they hold only default values. Names that are partly integers and
+    partly text become text. Unknown nodes are null.
     """
     present = ~np.isnan(table.seconds)
     refuse_empty(present, table.names, source)
@@ -37,14 +37,14 @@ def long_table(table: Table, source: str) -> Any:
 
 
 def name_column(names: Sequence[Name]) -> Any:
-    """Arrow array of all `names`, integers where all are, text otherwise."""
+    """Return an Arrow array of all `names`: integers if all names are integers, text otherwise."""
     if all(isinstance(name, int) for name in names):
         return pa.array(names, pa.int64())
     return pa.array([str(name) for name in names], pa.string())
 
 
 def is_mixed(names: Sequence[Name]) -> bool:
-    """Whether some of `names` are text and some integers."""
+    """Return whether some of `names` are text and some integers."""
     return len({isinstance(name, int) for name in names}) > 1
 
 
@@ -62,7 +62,7 @@ def refuse_ambiguous(names: Sequence[Name], source: str) -> None:
 
 
 def refuse_empty(present: BoolArray, names: Sequence[Name], source: str) -> None:
-    """Raise if a round or a worker has no cell: no row of a long file would mention it."""
+    """Raise if a round or a worker has no cell, because a long file would have no row for it."""
     remedy = "leave it out of the table, or write .npz"
     if not present.any(axis=1).all():
         row = int(present.any(axis=1).argmin())

@@ -30,18 +30,18 @@ WRITERS: dict[str, Callable[[Table, IO[bytes], str], None]] = {
 
 
 def write_table(table: Table, path: str | os.PathLike[str]) -> None:
-    """Write a run-time table; the file's ending says in which format.
+    """Write a run-time table; the file's ending determines the format.
 
-    An existing file is replaced, at once and only if all went well. `read_table` gives the same table back:
-    seconds bit for bit, names with their types, nodes numbered by first appearance. Long formats put the
-    workers in natural order.
+    An existing file is replaced atomically, and only if writing succeeded. `read_table` returns the same
+    table: seconds bit for bit, names with their types, nodes numbered by first appearance. Long formats put
+    the workers in natural order.
 
     Args:
-        table: what to write.
+        table: the table to write.
         path: a `.csv`, `.parquet`, `.jsonl`, `.ndjson` or `.npz` file in an existing folder.
 
     Raises:
-        TableError: this format could not give the table back, or the file cannot be written.
+        TableError: this format cannot represent the table, or the file cannot be written.
     """
     file = Path(path)
     write = by_ending(file, WRITERS)
@@ -57,7 +57,7 @@ def write_table(table: Table, path: str | os.PathLike[str]) -> None:
 
 
 def _refuse_unreadable(table: Table, source: str) -> None:
-    """Raise if the file could be written and then not be read."""
+    """Raise if the file could be written but not be read again."""
     refuse_shape(table.rounds, table.names, source)
     refuse_names(table.names, WORKER, source)
     present = ~np.isnan(table.seconds)

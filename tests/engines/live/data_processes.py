@@ -22,7 +22,7 @@ PATIENCE = limit(60.0)
 
 @dataclass(frozen=True)
 class Here:
-    """What a function finds in a worker process."""
+    """The process group, the store and the place that a function gets in a worker process."""
 
     place: int
     size: int
@@ -30,7 +30,7 @@ class Here:
     group: Group
 
     def another(self, name: str, timeout: float, lazy: bool = False) -> Group:
-        """A group of its own, to be spoilt."""
+        """Return a separate group, which the caller may break."""
         return mesh(PrefixStore(name, self.store), self.place, self.size, timeout, "127.0.0.1", lazy)
 
 

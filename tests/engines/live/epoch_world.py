@@ -40,9 +40,9 @@ class Reduction:
     """One attempt to make an update.
 
     Attributes:
-        close: what it is for.
-        joined: who has contributed.
-        left: who is out of it, completed or not.
+        close: the `Close` that it carries out.
+        joined: workers that have contributed.
+        left: workers that have left it, completed or not.
     """
 
     close: Close
@@ -56,14 +56,14 @@ class Worker:
 
     Attributes:
         log: updates that it has applied.
-        in_step: whether it waits, with a gradient of its version.
+        in_step: whether it waits in `step()` with a gradient of its version.
         inside: the reduction that it is in.
         goes_to: version that it pulls up to; None where it does not.
         copies: the epoch that it joins by copying a state; None where it does not.
-        members: of its epoch: whom it pulls from.
-        joiners: of its epoch: whom it does not.
+        members: members of its epoch, from which it pulls.
+        joiners: joiners of its epoch, from which it does not pull.
         out: whether it was refused.
-        asks: whether it has said Hello again, and minds nothing of its epoch or an older one.
+        asks: whether it has sent Hello again, and ignores messages of its epoch or an older one.
     """
 
     number: int
@@ -95,8 +95,8 @@ class World:
     """A hub and its workers.
 
     Args:
-        hub: not begun.
-        workers: how many.
+        hub: a hub whose run has not begun.
+        workers: number of workers.
     """
 
     def __init__(self, hub: Hub, workers: int) -> None:
@@ -111,7 +111,7 @@ class World:
     # -- what can happen ----------------------------------------------------------------------------------------
 
     def possible(self, deaths: bool) -> Iterator[tuple[str, int]]:
-        """Everything that can happen next; nothing when the run is over."""
+        """Yield every event that can happen next; none when the run is over."""
         if self.hub.over:
             return
         for worker in self.workers:
@@ -126,7 +126,7 @@ class World:
                 yield "kill", worker.number
                 if worker.epoch > 0 and not worker.asks and worker.number in self.hub.places.there:
                     yield "cut", worker.number
-        # A Hello is read before the end of whoever has said it is noticed.
+        # The hub reads a worker's Hello before it notices the end of that worker.
         for number in self._unnoticed:
             if not any(isinstance(message, Hello) for message in self.workers[number].outbox):
                 yield "notice", number
@@ -160,11 +160,11 @@ class World:
             yield "read"
 
     def _is_gone(self, worker: Worker, epoch: int) -> bool:
-        """Whether the process that was in this epoch is: another one may have its place by now."""
+        """Return whether the process that was in this epoch has ended; its place may have a new process."""
         return not worker.alive or worker.epoch > epoch or (worker.process > 0 and worker.epoch == 0)
 
     def do(self, what: str, number: int) -> None:
-        """Let it happen."""
+        """Carry out one event."""
         self.now += 0.001
         match what:
             case "tick":
@@ -198,7 +198,7 @@ class World:
         worker.outbox.append(hello(worker.number, len(self.workers), **who))
 
     def _cut(self, worker: Worker) -> None:
-        """Its connection breaks; it is connected again at once, but was given up."""
+        """Break the worker's connection, and let it reconnect at once after the hub has given it up."""
         self._send(self.hub.lost(worker.number, self.now))
         self._ask(worker)
 
@@ -260,7 +260,7 @@ class World:
         worker.members, worker.joiners = new.members, new.joiners
         worker.copies = new if worker.number in new.joiners else None
         if worker.copies is not None:
-            # Also one that has copied a state before, of which nobody knew.
+            # The worker may have copied a state before, of which the hub does not know.
             worker.log, worker.in_step = [], False
         elif worker.version < new.base:
             self._go_to(worker, new.base)
@@ -309,12 +309,12 @@ class World:
         others = (other for other in worker.members if other != worker.number)
         members = (self.workers[other] for other in others if other not in worker.joiners)
         holders = (other for other in members if other.alive and other.version >= wanted)
-        # Who has another history is passed over.
+        # Holders with another history are skipped.
         return next((one for one in holders if one.log[: worker.version] == worker.log), None)
 
     @property
     def members(self) -> list[Worker]:
-        """Who is in the run, as the hub sees it; but for those who join, and may still have something else."""
+        """The members of the run as the hub sees them, without joiners, whose state may differ."""
         there = (self.workers[number] for number in self.hub.places.there)
         return [
             one

@@ -39,35 +39,35 @@ ARRIVES, TICKS, APPLIES = range(3)
 
 
 def hello(worker: int, workers: int = 3, **more: Any) -> Hello:
-    """What worker of how many says first."""
+    """Return the first message of a worker."""
     said = Hello(0, 0, worker, workers, "here", 100 + worker, -1, f"tcp://here:{worker}", 0, b"", ALIKE)
     return msgspec.structs.replace(said, **more)
 
 
 def arrived(worker: int, version: int = 0, seconds: float = 1.0, **more: Any) -> Arrived:
-    """A worker comes to `step()`."""
+    """Return the message of a worker that calls `step()`."""
     return msgspec.structs.replace(Arrived(1, 1, worker, version, 8, 1.0, seconds, True), **more)
 
 
 def applied(worker: int, version: int, **more: Any) -> Applied:
-    """A worker has made an update."""
+    """Return the message of a worker that has made an update."""
     return msgspec.structs.replace(Applied(1, 1, worker, version, b"chain%d" % version), **more)
 
 
 def bye(worker: int, version: int = 0, **more: Any) -> Bye:
-    """A worker leaves."""
+    """Return the message of a worker that leaves."""
     return msgspec.structs.replace(Bye(1, 1, worker, version), **more)
 
 
 def begun(hub: Hub, workers: int = 3, now: float = 0.0) -> Answers:
-    """Everybody says Hello; what the last Hello led to."""
+    """Send Hello for all workers, and return the answers to the last one."""
     answers = [hub.handle(hello(worker, workers), now) for worker in range(workers)]
     assert not any(answers[:-1])
     return answers[-1]
 
 
 def hub(rule: Rule[Any, Any] | None = None, workers: int = 3, late_finish: bool = True, **more: Any) -> Hub:
-    """A run that has begun."""
+    """Return a hub whose run has begun."""
     rounds = Rounds(Policy(NoForecast(), WaitAll() if rule is None else rule), late_finish=late_finish)
     it = Hub(rounds, workers, **more)
     begun(it, workers)
@@ -78,12 +78,12 @@ def hub(rule: Rule[Any, Any] | None = None, workers: int = 3, late_finish: bool 
 def close(
     version: int, *accepted: int, scale: float = 1.0, abandon: tuple[int, ...] = (), needed: int = 0
 ) -> Close:
-    """A round is closed."""
+    """Return the message that closes a round."""
     return Close(1, 1, version, accepted, scale, abandon, needed)
 
 
 def go(version: int, deadline: float | None = None, late: float = 0.0) -> Go:
-    """A worker takes part again."""
+    """Return the message that lets a worker take part again."""
     return Go(1, 1, version, deadline, late)
 
 
@@ -91,7 +91,7 @@ FREE = Free(1, 1)
 
 
 def exactly(value: Any) -> Any:
-    """The same thing as numbers and bytes, so that equal means equal to the last bit."""
+    """Convert a value to numbers and bytes, so that equality means equality to the last bit."""
     if is_dataclass(value):
         return type(value), tuple(exactly(getattr(value, each.name)) for each in fields(value))
     if isinstance(value, list | tuple):
@@ -104,12 +104,12 @@ class Fleet:
     """Workers that take their run times from a table, round t from row t, and do what they are told.
 
     Attributes:
-        hub: to talk to.
-        table: run times.
-        overhead: seconds from a close until the accepted have made their update.
-        micro: micro-batches, where a worker stops at its limit.
-        thinks: whether the hub is let think after every message.
-        every: at which versions all ask to meet; None for none.
+        hub: the hub that the workers talk to.
+        table: run times in seconds.
+        overhead: seconds from a close until the accepted workers have made the update.
+        micro: micro-batches per gradient; a worker with a limit may stop after any of them.
+        thinks: whether `hub.think()` is called after every message.
+        every: versions from one meeting of all workers to the next; None for no meetings.
     """
 
     hub: Hub
@@ -129,7 +129,7 @@ class Fleet:
     _wakes: float | None = None
 
     def run(self, rounds: int) -> None:
-        """Until the hub's version is that of so many rounds, or nothing happens any more."""
+        """Play until the hub has made `rounds` updates or no event is left."""
         for worker in range(self.table.workers):
             self._say(hello(worker, self.table.workers, node=int(self.table.nodes[worker])))
         for worker in range(self.table.workers if self.every else 0):
@@ -164,7 +164,7 @@ class Fleet:
                     assert worker in self._in_step, "only who waits is sent for"
                     self._compute(worker, message.version, message.deadline)
                 case Limit():
-                    # Somebody else may have been faster with the update: it is for the version to come then.
+                    # Another worker may make the update first: the limit is then for the next version.
                     self._limits[worker] = message
                     if self._version[worker] == message.version:
                         self._compute(worker, message.version, None)

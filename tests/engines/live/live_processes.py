@@ -20,7 +20,7 @@ AT_MOST = 150.0
 
 @dataclass(frozen=True)
 class Ended:
-    """How one worker ended."""
+    """The end of one worker: exit code and standard error."""
 
     code: int
     err: str

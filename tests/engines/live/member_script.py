@@ -31,7 +31,7 @@ ME, OTHER = 1, 0
 
 
 def own(most_versions: int = 100) -> Own:
-    """What a worker trains with; all begin alike."""
+    """Return net, optimizer, buffer and log of a worker; all workers begin alike."""
     torch.manual_seed(0)
     net = nn.Linear(2, 1)
     log = UpdateLog(most_versions=most_versions)
@@ -80,14 +80,14 @@ class Other:
         self.applies(Update.made(closed, flat.source * len(accepted), log.chain, options))
 
     def applies(self, update: Update | None) -> None:
-        """One that is there."""
+        """Apply an update, which must not be None."""
         assert update is not None
         self.own.flat.unpack(update.flat, update.samples)
         self.own.replica.apply(update.scale, update.options)
         self.own.log.append(update)
 
     def offers(self) -> None:
-        """Its state, as it is now."""
+        """Offer the current state to joiners."""
         self.server.offer(self.own.log.version, state_to_offer(self.own))
 
 
@@ -115,7 +115,7 @@ class Scene:
         return outcome
 
     def close(self, *accepted: int, epoch: int = 1, **more: Any) -> Close:
-        """Of the round that the worker is in."""
+        """Return a `Close` for the worker's current version."""
         return Close(1, epoch, self.member.version, accepted, 1.0, (), **more)
 
 

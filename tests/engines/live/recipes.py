@@ -1,4 +1,4 @@
-"""What the live tests train, and a one-process reference that is told who was accepted."""
+"""Nets and recipes of the live tests, and a one-process reference that is given the accepted workers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ BATCH, TOTAL = 8, 300
 
 
 class Net(nn.Module):
-    """With batch statistics, a frozen parameter, one that is never used, and one that is used now and then.
+    """A net with batch statistics, a frozen parameter, an unused one, and one that is used now and then.
 
-    No bias before the norm: its gradient would be nothing but rounding, which Adam makes large steps of.
+    No bias precedes the norm: its gradient would be pure rounding error, which Adam turns into large steps.
     """
 
     def __init__(self) -> None:
@@ -31,15 +31,15 @@ class Net(nn.Module):
 
 @dataclass(frozen=True)
 class Recipe:
-    """One way to train.
+    """The options of one training.
 
     Attributes:
-        optimiser: over all parameters, the frozen one too.
-        policy: that closes rounds.
-        clip_norm, decay: of the mean gradient; of the learning rate, per update.
+        optimiser: makes an optimizer over all parameters, the frozen one too.
+        policy: policy that closes rounds.
+        clip_norm, decay: limit of the mean gradient's norm; factor of the learning rate per update.
         uneven: whether workers have mini-batches of different sizes.
         micro: micro-batches per step.
-        overflows: whether gradients are scaled, and worker 1's overflow now and then.
+        overflows: whether gradients are scaled, and worker 1's sometimes overflow.
         by_hand: whether the script sets options of the optimizer itself, by the version.
     """
 
@@ -57,7 +57,7 @@ class Recipe:
         return Net()
 
     def set_rate(self, optimiser: torch.optim.Optimizer, version: int) -> None:
-        """As scripts do that have no scheduler."""
+        """Set learning rate and weight decay by hand, like scripts without a scheduler."""
         for group in optimiser.param_groups if self.by_hand else ():
             group["lr"] = 0.001 * (1.0 + math.cos(math.pi * version / TOTAL))
             group["weight_decay"] = 0.01 if version < 50 else 0.1

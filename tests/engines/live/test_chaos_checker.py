@@ -31,7 +31,7 @@ def chain(version: int, branch: str = "") -> str:
 
 
 def accepted_in(version: int) -> list[int]:
-    """Everybody but, now and then, worker 1."""
+    """Return all workers; every third version, without worker 1."""
     return [0, 2] if version % 3 == 0 else [0, 1, 2]
 
 
@@ -51,7 +51,7 @@ def note(what: str, version: int, at: float) -> dict[str, Any]:
 
 
 def turn(worker: int, version: int) -> list[dict[str, Any]]:
-    """From one version to the next."""
+    """Return the lines from one version to the next."""
     at = float(version)
     lines = [note("submitting", version, at + 0.1)]
     if worker in accepted_in(version + 1):
@@ -146,7 +146,7 @@ def resumed(journals: Journals, worker: int) -> list[dict[str, Any]]:
 
 
 def test_a_run_that_is_killed_as_a_whole_loses_updates(tmp_path: Path) -> None:
-    """All have an update, and go on with it into another epoch, before all are killed; then it is made anew."""
+    """Let all workers enter another epoch with an update and be killed; then the update is made again."""
     journals = sound()
     for worker in range(WORKERS):
         first = [line for line in journals[worker, 0] if line["at"] < 2.0]
@@ -234,13 +234,13 @@ def forked(journals: Journals) -> None:
 
 
 def forked_and_died(journals: Journals) -> None:
-    """It went on with its own update into the next epoch, and died there."""
+    """Let worker 1 enter the next epoch with its own update, and die there."""
     died(journals, 1, 2)
     journals[1, 0] += [update(3, 2.35, "fork"), note("entering", 3, 2.5), note("submitting", 3, 2.6)]
 
 
 def thrown_away(journals: Journals) -> None:
-    """It had an update that was made anew by the others, though it was there."""
+    """Let worker 1 discard an update, and the others make it again although worker 1 had it."""
     at = lines_of(journals, 1, "applied", 3)[0]
     own = [
         update(3, 2.35, "lost"),

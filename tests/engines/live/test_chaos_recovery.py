@@ -1,4 +1,4 @@
-"""What faults have cost, by journals and clocks made by hand: how fast the others were, and when a fault is due."""
+"""The cost of faults, from hand-made journals and clocks: the pace of the others, and when a fault is due."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_there_is_none_where_nobody_was_there_before_or_somebody_else_was_struck
 
 
 def test_who_stood_still_before_a_fault_has_to_go_on_after_it() -> None:
-    """Of two others one was stopped earlier, and one is at the time of the fault."""
+    """One of two other workers is stopped before the fault, and one is stopped during it."""
     found = [life(1, *every(1.0, 0.5, 40.5)), life(2, *every(1.0, 0.5, 40.5))]
     death = Struck(0, "death", 20.0, 0, (), 20, "kill")
     earlier, now = (Struck(n, "stop", at, n, (), 0, "stop", 4.0) for n, at in ((1, 15.0), (2, 17.0)))

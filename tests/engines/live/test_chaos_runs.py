@@ -23,7 +23,7 @@ FAULTS = numbered(
         Fault(0, 1, "submitting"),
     ]
 )
-"""After the first four, only worker 1 has anything to hand on."""
+"""Five faults that strike in turn; after the first four, only worker 1 has updates to hand on."""
 
 
 def test_who_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_where_a_joiner_alone_is_left_the_run_returns_to_its_newest_checkpoint(
     assert ended.missed == 0
     said = ended.folder.said.read_text()
     assert "The run returns to the newest checkpoint." in said
-    # Where two are needed, the first may die before a checkpoint was published, and nothing is made after that.
+    # If two workers are needed, the first may die before a checkpoint is published, and no update follows.
     is_kept = "The run continues from the checkpoint of version" in said
     assert is_kept or (min_workers == 2 and "The run begins anew" in said)
     run = read_run(ended.folder.disk / "run")

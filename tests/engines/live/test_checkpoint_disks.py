@@ -87,7 +87,7 @@ def test_a_folder_of_somebody_else(tmp_path: Path) -> None:
 def _on_a_small_disk(
     pipe: Connection, folder: Path, kilobytes: int, events: dict[int, str], sizes: dict[int, int]
 ) -> None:
-    """In a world of its own, where the folder is a disk of this size; `events`: before a version."""
+    """Run in a mount namespace where the folder is a small disk; `events` are by the version they precede."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def mount(source: bytes | None, to: bytes, flags: int, data: bytes | None) -> None:

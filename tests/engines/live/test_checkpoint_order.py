@@ -1,4 +1,4 @@
-"""Which samples come when: each once per pass, the same after an interruption, none lost to a dropped gradient."""
+"""The order of samples: each once per pass, the same after a resume, none lost to a dropped gradient."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_iterating_is_indexing(split: dict[str, int], start: int) -> None:
 
 
 def test_passes_differ_and_are_evenly_mixed() -> None:
-    """In 2000 passes over 5 samples each of the 120 orders comes about 17 times."""
+    """Each of the 120 orders of 5 samples comes about 17 times in 2000 passes."""
     order = Order(size=5, batch=5)
     seen = Counter(tuple(order[number]) for number in range(2000))
     assert len(seen) == 120
@@ -174,7 +174,7 @@ def test_a_loader_takes_it(processes: int) -> None:
 def test_positions_of_all_come_from_the_log(
     split: dict[str, int], accepted: list[set[int]], data: Any
 ) -> None:
-    """Each worker computes in every round; whose gradient is not accepted takes the mini-batch again.
+    """Each worker computes in every round; one whose gradient is dropped takes the mini-batch again.
 
     All end at some update and begin again from what one of them kept: every worker's gradients in updates are of its
     mini-batches 0, 1, 2, …, none missing, none twice.
@@ -185,7 +185,7 @@ def test_positions_of_all_come_from_the_log(
     used: dict[int, list[list[int]]] = {worker: [] for worker in workers}
     positions = Positions()
     for part in (rounds[:end], rounds[end:]):
-        # As after a restart: nothing is left but the state.
+        # A restart keeps nothing but the state.
         positions = Positions.at(json.loads(json.dumps(positions.state())))
         in_time = dict.fromkeys(workers, True)
         loops = {

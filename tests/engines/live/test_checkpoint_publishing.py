@@ -31,7 +31,7 @@ def _nobody_watches() -> Iterator[None]:
 
 @pytest.fixture
 def quiet() -> Iterator[Say]:
-    """Whom nothing may be told; asked at the end, for what is raised in a writer's thread nobody sees."""
+    """A `say` that fails the test at its end if it got a line: the writer's thread cannot raise here."""
     said: list[str] = []
     yield said.append
     assert said == []
@@ -101,7 +101,7 @@ def test_only_what_everybody_has_come_to_is_published(tmp_path: Path, quiet: Say
 
 
 def test_publishing_is_a_rename(tmp_path: Path, quiet: Say) -> None:
-    """So that whoever dies in between leaves the old file or the new one."""
+    """A process that dies at any moment leaves the old file or the new one, never a part."""
     passed = Points()
     checkpoints = Checkpoints(tmp_path, every=10, keep=5, say=quiet)
     checkpoints.stage(10, state_of(10), {})
@@ -128,7 +128,7 @@ def test_confirmed_while_it_is_being_written(tmp_path: Path, quiet: Say) -> None
 
 
 def test_a_confirmation_is_of_what_was_staged_before_it(tmp_path: Path, quiet: Say) -> None:
-    """After a fall-back the same versions are made anew, and have to be confirmed anew."""
+    """Versions that are made again after a fallback must be confirmed again."""
     checkpoints = Checkpoints(tmp_path, every=10, keep=5, say=quiet)
     checkpoints.confirmed(100)
     checkpoints.stage(10, state_of(10), {})
@@ -294,7 +294,7 @@ deeds = st.one_of(
 def test_staging_and_confirming_in_any_order(
     script: list[tuple[str, int]], keep: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Against a model without a thread: which contents are published in the end."""
+    """The published contents are those of a model without a thread."""
     folder = tmp_path_factory.mktemp("script")
     said: list[str] = []
     waiting: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Real states: who goes on from a checkpoint trains exactly as who was never interrupted."""
+"""Real states: a run that resumes from a checkpoint trains exactly like one that was never interrupted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SCHEDULERS: dict[str, Make] = {
 
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
-    """So small a net gains nothing by more, and on a busy machine they wait for each other."""
+    """Use one thread: more do not speed up so small a net, and wait for each other on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -22,7 +22,7 @@ from tailcut.engines.live.checkpoints.trees import CheckpointError, flat_of, sta
 
 
 def _is_of_bytes(dtype: torch.dtype) -> bool:
-    """Whether numbers of this type can be had from any bytes."""
+    """Return whether any bytes can be viewed as numbers of this type."""
     try:
         return torch.zeros(16, dtype=torch.uint8).view(dtype).dtype == dtype
     except (RuntimeError, TypeError):

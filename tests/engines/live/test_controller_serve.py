@@ -105,7 +105,7 @@ def running(it: Hub, **more: Any) -> Iterator[Running]:
 
 
 def waiting(rule: Any = None, workers: int = 3, **more: Any) -> Hub:
-    """A hub that nobody has spoken to."""
+    """Return a hub that has received no message."""
     return Hub(Rounds(Policy(NoForecast(), rule or WaitAll()), late_finish=True), workers, **more)
 
 
@@ -310,7 +310,7 @@ def test_a_worker_that_connects_anew_gets_the_answers_there() -> None:
             broken.say(hello(0, 2))
             broken.say(arrived(5))
             broken.hears(Refused)
-        # That is noticed only after a while, and until then somebody has this place.
+        # The controller notices the end only after a while; until then the place is taken.
         while True:
             one.say(hello(0, 2))
             one.say(arrived(5))

@@ -51,7 +51,7 @@ def closed(count: int, version: int = 0) -> Close:
 
 
 def reduced(flats: list[FlatBuffer], version: int = 0) -> Tensor:
-    """What a reduction gives."""
+    """Return the sum of the stamped buffers, as a reduction gives it."""
     close = closed(len(flats), version)
     for each in flats:
         each.stamp(close)

@@ -289,7 +289,7 @@ os.kill(loader, signal.SIGKILL)
 
 
 def test_a_killed_member_is_noticed_although_its_data_loaders_live(tmp_path: Path) -> None:
-    """They are forks of it, with copies of its connections."""
+    """The member's data loaders are forks of it, with copies of its connections."""
     command = [sys.executable, "-c", FORKS, str(tmp_path / "store")]
     said = subprocess.run(command, capture_output=True, text=True, timeout=limit(100), check=True).stdout
     assert said == "the worker at place 1 has died, or has left this epoch\n"

@@ -29,7 +29,7 @@ def test_memory_is_used_again_only_when_it_is_free() -> None:
 
 
 def test_bytes_on_their_way_keep_their_memory() -> None:
-    """As a message without a copy has them, after the log has dropped the update."""
+    """A message sent without a copy still reads the memory after the log has dropped the update."""
     pool = Pool(1000, torch.float32)
     update = Update(1, 1, 0, (0,), 1.0, 1, START, pool.take().fill_(3.0))
     place, raw = update.flat.data_ptr(), update.raw
@@ -67,7 +67,7 @@ def test_few_spare_vectors_are_kept() -> None:
 def test_both_ways_to_scale_give_the_same_bits(
     dtype: torch.dtype, sizes: list[int], factor: int, missing: set[int]
 ) -> None:
-    """In the precision of the vector, whatever that of the tensors."""
+    """Both compute in the precision of the vector, whatever that of the tensors."""
     values = [
         None if place in missing else torch.linspace(-1, 1, size).to(dtype)
         for place, size in enumerate(sizes)

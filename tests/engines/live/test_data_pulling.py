@@ -106,7 +106,7 @@ def test_an_update_that_comes_later_is_waited_for() -> None:
 
 
 def test_a_request_for_what_comes_later_is_kept() -> None:
-    """One request, one answer. What was asked for after it, and is there, shows that it is kept by now."""
+    """The answer to the second request, whose update is in the log, shows that the first is kept by now."""
     first, second = history(2)
     log = filled([first])
     with (
@@ -379,7 +379,7 @@ def test_a_holder_that_stands_still_does_not_keep_the_others_from_being_asked() 
 
 
 def test_a_holder_that_has_ended_is_passed_over_without_waiting() -> None:
-    """It never comes to the time after which a silent holder is passed over."""
+    """The puller skips the ended holder long before the timeout for silent holders, 1e6 seconds."""
     updates = history(3)
     with Puller(LENGTH, torch.float32, quiet=1e6) as client, UpdateServer(filled(updates)) as second:
         with UpdateServer(filled(updates)) as first:
@@ -412,7 +412,7 @@ def test_who_is_called_away_does_not_wait_for_holders_that_say_nothing() -> None
 
 @pytest.mark.skipif(not SEES_PROGRESS, reason="needs a system that tells how much of a message has come")
 def test_an_answer_that_makes_progress_is_waited_for_and_not_asked_for_twice() -> None:
-    """It takes many times as long as a silent holder is waited for, and the worker is called away meanwhile."""
+    """The answer takes many times the timeout for silent holders, and the worker is called away meanwhile."""
     update, count = made(numbers=200_000), list[int]()
     begun = list[int]()
     with (

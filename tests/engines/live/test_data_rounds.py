@@ -69,7 +69,7 @@ def sums(
 
 @dataclass(frozen=True)
 class Momentum:
-    """An optimiser by hand: torch's takes seconds to import what it needs at its first step."""
+    """A hand-written optimizer: torch's imports modules for seconds at its first step."""
 
     state: dict[str, Tensor] = field(default_factory=dict)
 
@@ -115,7 +115,7 @@ class Replica:
 
 
 def train(here: Here, closes: list[Close]) -> dict[str, Any]:
-    """A few updates of a net. Who is late computes all the same, and pulls before its next round or at the end."""
+    """Make a few updates; a late worker computes too, and pulls before its next round or at the end."""
     net = nets(1)[0]
     replica = Replica(here, net, Momentum(), FlatBuffer(net), UpdateLog())
     layout, pulled = replica.flat.layout, 0
@@ -161,7 +161,7 @@ def one_stays_away(here: Here, accepted: tuple[int, ...], silent: bool) -> tuple
     rest = tuple(place for place in accepted if place != 3)
     group = here.another(f"spoilt {name}", PATIENCE)
     here.store.set(f"made {name} {here.place}", "")
-    # Who leaves must not spoil the making.
+    # Wait until all have made their groups: a worker that leaves earlier would break that.
     here.store.wait([f"made {name} {place}" for place in range(here.size)])
     source = vector(here.place, 1000)
     words, out, begun = "", torch.empty_like(source), monotonic()
@@ -178,7 +178,7 @@ def one_stays_away(here: Here, accepted: tuple[int, ...], silent: bool) -> tuple
     again = here.another(f"again {name}", PATIENCE)
     if here.place in rest:
         reduce(again, here.place, rest, source, out, 7)
-    # Here too: who is done first must not spoil what others still make, or reduce.
+    # Wait again: a worker that leaves first would break the others' groups or reductions.
     here.store.set(f"again {name} {here.place}", "")
     here.store.wait([f"again {name} {place}" for place in range(here.size)])
     return seconds, words, out if here.place in rest else None

@@ -60,7 +60,7 @@ def sums(
     memory, found = own(length), list[Tensor | None]()
     shared = Shared(None if here.place in alone else memory)
     for number, accepted in enumerate(groups):
-        # Nobody is so slow that the others have gone on for several rounds: that is another test's.
+        # Keep the workers within a round of each other; another test covers slower ones.
         here.group.allreduce([torch.zeros(1)]).wait()
         if here.place not in accepted:
             found.append(None)
@@ -76,7 +76,7 @@ def sums(
 
 
 def ways(here: Here) -> list[bool]:
-    """Whether it went through memory: in a round like any other, and where worker 2 has written something newer."""
+    """Return whether each of three rounds used shared memory; in the second, worker 2 holds newer content."""
     memory, found = own(10), []
     shared, out = Shared(memory), torch.empty(10)
     for number, held in enumerate([1, 2, 2]):
@@ -86,7 +86,7 @@ def ways(here: Here) -> list[bool]:
 
 
 def one_writes_early(here: Here) -> list[bool]:
-    """In the second round worker 2 begins to write as soon as it has heard of another."""
+    """Run three rounds; in the second, worker 2 begins to write as soon as another worker has reported."""
     memory, found, number = own(10), [], 0
     shared, out = Shared(memory), torch.empty(10)
 
@@ -194,7 +194,7 @@ def generations(here: Here, name: str) -> tuple[int, int]:
         here.store.set(f"{name} {number} {here.place}", "")
         here.store.wait([f"{name} {number} {place}" for place in ALL])
         del group
-        # Of what is open here, only the list itself is gone when it is looked at.
+        # The descriptor of the listing itself is closed by the time its link is read.
         links = (each for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
         counts.append(sum(str(each.readlink()).startswith("/memfd") for each in links))
     return counts[1], counts[-1]
@@ -204,7 +204,7 @@ def generations(here: Here, name: str) -> tuple[int, int]:
 
 
 def added(accepted: tuple[int, ...], length: int, seed: int) -> Tensor:
-    """One after another, in their order: to the bit."""
+    """Return the sum of the workers' vectors, added one after another in the order of the accepted set."""
     total, *more = (vector(place, length, seed) for place in accepted)
     for each in more:
         total = total + each
@@ -259,7 +259,7 @@ def test_who_stands_still_for_long_finds_out(workers: Crew, rounds: int, told: s
 
 
 def test_a_buffer_says_which_round_is_in_it() -> None:
-    """And none while it is written: others may look at any time."""
+    """The buffer names no round while it is written, because others may read at any time."""
     net = nn.Linear(2, 1)
     flat = FlatBuffer(net)
     memory = flat._memory
@@ -301,7 +301,7 @@ def test_what_a_memory_still_has_is_as_it_was(lengths: list[int], length: int) -
     for number, (position, each) in enumerate(put):
         if memory.has(position):
             assert memory.at(position, each).tolist() == [number] * each
-    # As many as there is room for are there.
+    # The memory keeps as many of the newest vectors as fit.
     kept, total = 0, 0
     for each in reversed(lengths):
         total += each

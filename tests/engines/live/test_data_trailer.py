@@ -34,7 +34,7 @@ closes = st.builds(
 
 
 def summed(trailers: list[list[int]]) -> list[float]:
-    """As a reduction does it: single precision, one after another."""
+    """Add trailers as a reduction does: in single precision, one after another."""
     total = np.zeros(LENGTH, dtype=np.float32)
     for each in trailers:
         total = (total + np.array(each, dtype=np.float32)).astype(np.float32)

@@ -43,7 +43,7 @@ def in_step() -> Here:
 
 
 def told(it: Hub, answers: dict[int, Here], until: float, search: Deadlock) -> list[tuple[float, str]]:
-    """What is said in so many seconds, in which nothing else is heard; workers answer at once."""
+    """Return the reports within `until` seconds without other messages; workers answer the search at once."""
     found = []
     for tick in range(round(10 * until)):
         now = it.places.last_heard + tick / 10
@@ -67,7 +67,7 @@ def test_workers_that_wait_for_each_other_are_told_of_once_with_the_place_of_eac
 
 
 def test_a_worker_in_step_of_another_optimizer_is_told_of() -> None:
-    """It was started again, entered one run a step ahead of the other, and both policies wait for all."""
+    """Worker 1 was restarted and entered one run a step ahead of the other; both policies wait for all."""
     it, search = hub(workers=3), Deadlock(300.0)
     it.handle(arrived(0), 5.0)
     it.handle(arrived(2), 5.0)
@@ -189,7 +189,7 @@ def test_the_controller_asks_over_the_port_where_others_pull() -> None:
             stack.enter_context(UpdateServer(UpdateLog(), key=key, where=lambda asked, it=it: it))  # type: ignore[misc]
             for it in (reducing(), in_step())
         ]
-        # A clock that is fast: nobody is heard of for seconds.
+        # The clock runs fast, so that no worker is heard for seconds.
         more = {
             "clock": lambda: 20.0 * (time.monotonic() - began),
             "key": key,

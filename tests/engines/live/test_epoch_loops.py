@@ -1,4 +1,4 @@
-"""How many updates an epoch has, and where in its data a worker begins: at the start, in mid-run, or late."""
+"""Epoch loops: the updates of an epoch, and the place in the data where a worker begins or resumes."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_resumable_order_begins_where_it_is_told_without_reading_what_was_befo
 
 
 def test_dropped_batches_come_again_across_epochs_and_a_resumed_worker_goes_on_where_it_was() -> None:
-    """With `retake` the place in the data is the number of accepted gradients, whatever the epoch is."""
+    """The place in the data with `retake` is the number of accepted gradients, whatever the epoch is."""
     fates = iter([True, False, False, True, False])
     taken = retaking(Passes(Told(3)).batches(0, 0), lambda: next(fates))
     assert list(islice(taken, 6)) == ["0.0", "0.0", "0.1", "0.2", "0.2", "1.0"]
@@ -169,7 +169,7 @@ def test_dropped_batches_come_again_across_epochs_and_a_resumed_worker_goes_on_w
 
 
 def asking(store: HashStore) -> Any:
-    """As much of a session as an agreement needs."""
+    """Return the parts of a session that an agreement needs."""
     return SimpleNamespace(_start=SimpleNamespace(store=store))
 
 

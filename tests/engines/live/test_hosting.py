@@ -27,7 +27,7 @@ AT_MOST = limit(80.0)
 
 
 def answered(host: Host, folder: Path) -> str:
-    """Where the first controller listens, as soon as the host says so."""
+    """Return the address of the first controller, as soon as the host announces it."""
 
     def look() -> str | None:
         host.look(time.monotonic())
@@ -74,7 +74,7 @@ def test_every_controller_that_is_deserted_has_a_successor(
 
 
 def is_loaded(standing_by: list[Child], host: Host) -> bool:
-    """Whether a process stands by that has everything loaded."""
+    """Return whether a standby process has loaded everything."""
     host.look(time.monotonic())
     return any(map(has_loaded, standing_by))
 
@@ -105,7 +105,7 @@ def test_where_a_controller_has_seen_its_run_out_nobody_waits_for_it(
 def test_at_the_end_nobody_waits_for_a_controller_that_does_not_listen_yet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where a controller is killed after it has told all workers that the run is over."""
+    """The case occurs where a controller is killed after it has told all workers that the run is over."""
     monkeypatch.setattr(hosting, "PATIENCE", None)
     host = Host(tmp_path, print, {})
     ask(tmp_path, 0, {"workers": 1, "policy": "wait-all"})

@@ -1,4 +1,4 @@
-"""A worker has missed more updates than the others keep: it joins, and nobody's net becomes an older one."""
+"""A worker that has missed more updates than the others keep joins, and no net becomes an older one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ahead(rounds: int, total: int | None = None) -> Hub:
 
 
 def behind(**more: int) -> Hello:
-    """What worker 2 says who cannot have the updates that it lacks."""
+    """Return the Hello of worker 2 that lacks updates which no other worker can give it."""
     return hello(2, term=1, epoch=1, is_behind=True, **more)
 
 

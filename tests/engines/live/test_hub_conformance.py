@@ -66,7 +66,7 @@ class Log:
 
 
 class Books:
-    """What a hub tells."""
+    """A hub with the records and fates that it reports."""
 
     def __init__(self, name: str, late_finish: bool, workers: int) -> None:
         self.records: list[RoundRecord] = []
@@ -76,7 +76,7 @@ class Books:
 
 
 def message_of(event: events.Arrived) -> Arrived:
-    """What the worker of an arrival says."""
+    """Return the worker's message for an arrival event."""
     more = {"share": event.share, "finite": event.finite, "samples": round(8 * event.share)}
     return arrived(event.worker, event.version, event.run_time, **more)
 

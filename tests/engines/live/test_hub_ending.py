@@ -1,4 +1,4 @@
-"""How a run ends: workers leave, all updates are made, or nobody says anything any more."""
+"""The end of a run: workers leave, all updates are made, or no message comes any more."""
 
 from __future__ import annotations
 

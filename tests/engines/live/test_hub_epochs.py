@@ -1,4 +1,4 @@
-"""Workers die, and the hub: who goes on, from which version, and that no update is lost, doubled or forked."""
+"""Workers or the hub die: which workers resume, from which version, and no update is lost or forked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def state(worker: int, version: int, **more: Any) -> State:
 
 
 def all_arrive(it: Hub, *workers: int, version: int = 0, epoch: int = 1, now: float = 1.0) -> Close:
-    """They come to `step()`; the close that follows."""
+    """Send the arrival of these workers, and return the close that follows."""
     answers = [it.handle(arrived(worker, version, epoch=epoch), now) for worker in workers]
     (closed,) = {message for _, message in answers[-1]}
     assert isinstance(closed, Close)
@@ -404,7 +404,7 @@ def test_a_change_that_nobody_answers_is_given_up_after_max_wait() -> None:
 
 
 def test_who_has_lost_all_one_after_the_other_while_they_say_hello_goes_on_with_them() -> None:
-    """All lines break at once, and the first Hello is read before the last of that is known."""
+    """All connections break at once, and the hub reads the first Hello before it notices the last break."""
     it = hub()
     back = {worker: hello(worker, term=1, epoch=1) for worker in range(3)}
     it.lost(0, 1.0)

@@ -82,13 +82,13 @@ def test_nothing_is_learnt_where_workers_meet_and_late_reports_later() -> None:
     @final
     class Listens(Forecaster[None]):
         def start(self) -> None:
-            """Nothing is believed."""
+            """Return no belief."""
 
         def learn(self, belief: None, seen: RunTimes) -> None:
             learnt.extend((round(seconds, 6), seen.late) for seconds in seen.seconds.tolist())
 
         def forecast(self, belief: None, roster: Roster) -> None:
-            """Nothing is foreseen."""
+            """Return no forecast."""
 
     it = Hub(Rounds(Policy(Listens(), Backup(c=1)), late_finish=True), 2)
     Fleet(it, table(1, 2, seed=0)).run(0)

@@ -1,5 +1,4 @@
-"""Whatever order messages come in, however late they are read, doubled or stale: a round stays a round, and nobody is
-left waiting."""
+"""A round stays a round and no worker waits for ever, whatever the order and number of messages."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ POLICIES = {
     "fair": Policy(NoForecast(), Fair(Backup(c=1), most_rounds=2)),
     "stopping": Policy(Trend(), Explore(WarmUp(Stopping()), first=1)),
 }
-# Mostly sense, some nonsense.
+# Mostly valid steps, some invalid ones.
 KINDS = (
     ["act"] * 12 + ["read"] * 6 + ["wake", "wake", "think", "overflow", "leave", "again", "other", "stranger"]
 )
@@ -57,7 +56,7 @@ STEPS = st.lists(
 
 @dataclass
 class Worker:
-    """One that obeys: `at` is what it does at `version`; what it was told lies in its inbox until it reads it."""
+    """A worker that obeys the hub: `at` is its activity at `version`; `inbox` holds unread messages."""
 
     at: str = "starts"
     version: int = 0
@@ -161,14 +160,14 @@ class Scene:
         self.deliver(self.hub.tick(self.now))
 
     def again(self, who: int, number: int) -> None:
-        """Something said before, unless it could pass for something new."""
+        """Send an earlier message again, unless it could be taken for a new one."""
         worker = self.workers[who]
         said = [m for m in worker.said if not (isinstance(m, Arrived) and m.version >= worker.version)]
         if said and worker.at != "left":
             self.say(said[-1 - number % len(said)])
 
     def other(self, who: int, number: int) -> None:
-        """Something of another term or epoch."""
+        """Send a message of another term or epoch."""
         message: FromWorker = [arrived(who, self.hub.version), applied(who, self.hub.version + 1)][number % 2]
         changed = {"epoch": 2} if number % 4 < 2 else {"term": 3}
         before = self.hub.ignored
@@ -201,7 +200,7 @@ class Scene:
                 assert self.refused == before + 1
 
     def settle(self) -> None:
-        """Everybody reads all and does what is next, once; what is due is done."""
+        """Let each worker read its messages and act once; then let the time pass and the hub act."""
         for who in range(WORKERS):
             while self.workers[who].inbox and self.workers[who].at in ("starts", "waits"):
                 self.read(who)
@@ -259,7 +258,7 @@ def test_when_all_have_left_the_run_is_over_and_everybody_knows(
     for who in range(WORKERS):
         if it.workers[who].at != "left":
             it.freed += [w for w, message in it.hub.handle(bye(who), it.now) if isinstance(message, Free)]
-    # Some leave in the midst of an update here; if nobody is left to make it, that is said.
+    # Some leave in the midst of an update here; if no worker is left to make it, `why` says so.
     assert it.hub.over
     assert it.hub.why is None or "was never made" in it.hub.why
     assert sorted(it.freed) == list(range(WORKERS)), "once each"

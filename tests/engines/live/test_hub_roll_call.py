@@ -1,4 +1,4 @@
-"""Before a run: everybody says Hello, and what does not fit is said in one sentence."""
+"""The start of a run: all workers send Hello, and a mismatch is reported in one sentence."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tailcut.rules import WaitAll
 
 
 def successor(workers: int = 3, term: int = 2, **more: Any) -> Hub:
-    """A controller that nobody has spoken to."""
+    """Return a controller that has received no message."""
     return Hub(Rounds(Policy(NoForecast(), WaitAll())), workers, term=term, **more)
 
 

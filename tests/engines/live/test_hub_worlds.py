@@ -24,7 +24,7 @@ def world(policy: str, workers: int) -> World:
 
 
 def check(it: World) -> None:
-    """Logs of those who are in the run are beginnings of one another, and have each version once."""
+    """Check that the members' logs are prefixes of one another, and have each version once."""
     logs = sorted((one.log for one in it.members), key=len)
     for shorter, longer in pairwise(logs):
         assert longer[: len(shorter)] == shorter, (shorter, longer)
@@ -44,7 +44,7 @@ def wander(it: World, draw: random.Random, steps: int, deaths: float) -> None:
 
 
 def settle(it: World, draw: random.Random) -> None:
-    """Nobody dies any more, and nobody is impatient: time passes only where nothing else can happen."""
+    """Continue without deaths until the run is over; time passes only when no other event is possible."""
     for _ in range(400):
         possible = list(it.possible(deaths=False))
         if it.hub.over:

@@ -1,4 +1,4 @@
-"""The run's key: where it comes from, who may read it, and what is refused without it."""
+"""The run's key: its source, the permission to read its file, and connections refused without it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_process_s_own_environment_is_looked_into(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("word", ["", "short", "x" * 39, "x" * 41, "ü" * 40, "~" * 40, "#####" * 8, " " * 40])
 def test_what_is_no_key_is_refused_and_not_repeated(word: str) -> None:
-    """Above all nothing at all: a variable that was meant to hold a key must not leave a run open to everybody."""
+    """The most important case is an empty variable: it must not leave a run open to everybody."""
     with pytest.raises(InputError, match="What TAILCUT_KEY holds is no key") as refused:
         found_key({NAME: word})
     assert not word.strip() or word not in str(refused.value)
@@ -220,7 +220,7 @@ def test_who_holds_the_key_is_let_in() -> None:
 @pytest.mark.parametrize("who", ["no key", "another key", "the public key", "the public key as its own"])
 def test_strangers_are_not(who: str) -> None:
     key, other = Key.new(), Key.new()
-    # Whom it takes the server for, and what it shows of itself.
+    # The server key that the client expects, and its own key pair.
     shown = {
         "no key": None,
         "another key": (other.public, other.public, other.secret),
@@ -236,7 +236,7 @@ def test_strangers_are_not(who: str) -> None:
         stranger.send(b"hello")
         assert not router.poll(SHORTLY)
         assert not stranger.poll(0)
-        # Who holds it is let in all the same.
+        # A holder of the key is still let in.
         with client(address, key) as holder:
             holder.send(b"me")
             assert router.poll(AT_MOST)

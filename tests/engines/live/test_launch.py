@@ -78,7 +78,7 @@ time.sleep(60)
 
 
 def failing(folder: Path, how: str, capfd: pytest.CaptureFixture[str], code: str = FAILS) -> list[str]:
-    """What three workers print to standard error of whom worker 1, or all, fail."""
+    """Return the lines on standard error of three workers, of which worker 1 or all fail."""
     assert launch(["-c", code, str(folder), how], 3, prefix=True) == 1
     printed = capfd.readouterr()
     assert sorted(printed.out.splitlines()) == [f"[rank {worker}] begins" for worker in range(3)]

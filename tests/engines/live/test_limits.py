@@ -1,4 +1,4 @@
-"""How much one peer may say: honest workers never feel it, others do, and nothing grows."""
+"""Limits on the messages of one peer: honest workers never reach them, and memory stays bounded."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def test_what_is_not_listened_to_costs_nothing() -> None:
     pauses=st.lists(st.sampled_from([0.0, 1e-4, 0.01, 60.0]), min_size=1, max_size=20),
 )
 def test_honest_workers_are_always_listened_to(workers: int, each: int, pauses: list[float]) -> None:
-    """All of them at once, again and again, however long the controller was stopped between.
+    """Honest peers send all at once, again and again, however long the controller was stopped between.
 
-    Nobody says more than a few things before it is answered; answers to all take the controller 10 µs a message.
+    A peer sends only a few messages before it is answered; the controller answers all, at 10 µs a message.
     """
     limits, now = Limits(), 0.0
     peers = [b"%d" % worker for worker in range(0, workers, max(1, workers // 20))]
@@ -58,7 +58,7 @@ def test_honest_workers_are_always_listened_to(workers: int, each: int, pauses: 
     )
 )
 def test_nobody_is_let_off_by_others_and_nobody_grows(script: list[tuple[bytes, bool, float]]) -> None:
-    """Each peer is judged by what it said itself, as long as there are not too many."""
+    """Each peer is judged by its own messages, as long as there are not too many peers."""
     limits, now = Limits(per_second=5, credit=1.0, offence=0.5), 0.0
     alone: dict[bytes, Limits] = {}
     for peer, offends, pause in script:
@@ -77,7 +77,7 @@ def test_peers_that_come_and_go_are_forgotten() -> None:
     for number in range(5 * MOST_PEERS):
         assert limits.admits(b"%d" % number, 0.0)
         assert len(limits) <= MOST_PEERS
-    # Whoever owes something is kept before who does not.
+    # Peers with charges are kept before peers without.
     limits = Limits(most_peers=4)
     limits.charge(b"bad", 0.0)
     for number in range(3):

@@ -1,4 +1,4 @@
-"""One worker by itself: what torch's own optimisers do around a step is done here too."""
+"""One worker by itself: everything that torch's own optimizers do around a step is done here too."""
 
 from __future__ import annotations
 

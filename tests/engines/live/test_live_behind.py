@@ -1,4 +1,4 @@
-"""Real processes: one is late by more updates than anybody keeps, and takes part again all the same."""
+"""Real processes: one is late by more updates than any worker keeps, and takes part again all the same."""
 
 from __future__ import annotations
 

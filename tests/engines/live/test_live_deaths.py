@@ -48,7 +48,7 @@ def test_survivors_have_made_all_updates_once_and_alike(deaths: tuple[Path, list
 def test_who_is_dead_is_in_no_update_after_it(deaths: tuple[Path, list[Ended]]) -> None:
     one, _ = told(deaths[0])
     for version, *members in one["made"]:
-        # Who dies while it applies an update is in it.
+        # A worker that dies while it applies an update is in that update.
         alive = [
             w for w in range(WORKERS) if w not in DIE or version <= DIE[w][1] + (DIE[w][0] == "applying")
         ]

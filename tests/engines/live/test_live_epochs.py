@@ -16,7 +16,7 @@ from tailcut.engines.live.launch import launch
 
 WORKERS, NEVER = 2, 10_000
 DIES_AT = 3 * UPDATES + 5
-"""In the midst of an epoch."""
+"""Version at which the run is killed, in the midst of an epoch."""
 
 
 def run(out: Path, policy: str, dies_at: int = NEVER) -> tuple[int, list[str]]:

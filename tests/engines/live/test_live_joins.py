@@ -17,7 +17,7 @@ WORKERS = 3
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[int, Any]]:
-    """What each worker had after each version: who was in it, the learning rate, all numbers of the net."""
+    """The members, the learning rate and the parameters that each worker had after each version."""
     out, lines = tmp_path_factory.mktemp("joins"), list[str]()
     code = launch([str(SCRIPTS / "joins.py"), str(out)], WORKERS, restarts=1, tell=lines.append)
     assert code == 0, lines

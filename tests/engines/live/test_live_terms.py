@@ -55,7 +55,7 @@ def test_the_record_goes_on_too(seen: tuple[Path, list[str], list[dict[int, Any]
     run = read_run(seen[0] / "run")
     versions = [one.version for one in run.rounds]
     assert versions == sorted(set(versions))
-    # Of a round that was closed when its controller was killed the record may know nothing.
+    # A round that closed just before its controller was killed may be missing in the record.
     assert len(versions) >= TOTAL - len(KILLS) - 1
     assert run.ending is not None
     assert run.ending.why is None

@@ -119,7 +119,7 @@ def test_options_that_are_none_are_an_error_and_no_traceback() -> None:
 
 
 def test_all_workers_may_try_a_version_again_with_other_options() -> None:
-    """Nobody had a finite gradient, as in the first steps under GradScaler; a count of steps goes on all the same."""
+    """No worker had a finite gradient, as in the first steps under GradScaler; step counts still increase."""
     it = hub(workers=2)
     for rate in (0.1, 0.2):
         for worker in range(2):

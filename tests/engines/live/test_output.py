@@ -1,4 +1,4 @@
-"""What workers print, as text: whole lines, progress bars as a terminal shows them, tracebacks that stay together."""
+"""Output of workers as text: whole lines, progress bars as in a terminal, tracebacks that stay together."""
 
 from __future__ import annotations
 

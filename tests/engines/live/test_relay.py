@@ -1,4 +1,4 @@
-"""What a launch prints: whole lines with their ranks, bars that move, one traceback last."""
+"""Output of a launch: whole lines with their ranks, progress bars that move, one traceback last."""
 
 from __future__ import annotations
 

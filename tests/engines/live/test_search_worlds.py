@@ -111,8 +111,8 @@ MENDED = {
         workers=2, total=1, epochs=3, troubles=may(deaths=2, returns=1)
     ),
 }
-"""Where versions were lost that all had, before Hello told the last epoch whose beginning a worker had; and where a run
-was given up that somebody had the state of."""
+"""Troubles in which the hub once lost versions that all workers had, or gave up a run although a worker had
+its state. A Hello now names the last epoch whose beginning the worker has seen."""
 OPEN = {
     "redone: of two with the last version one dies, one is silent; a third pulls it after its State": Bounds(
         workers=3, total=1, troubles=may(deaths=1, silences=1), to_the_end=True

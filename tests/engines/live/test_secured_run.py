@@ -135,7 +135,7 @@ def test_a_flood_does_not_keep_the_controller_from_its_work() -> None:
 
 
 def test_the_hello_of_another_said_again_elsewhere_is_refused() -> None:
-    """Whoever holds the key could write it down and repeat it, and be taken for that worker."""
+    """A holder of the key could record a Hello and replay it, to be taken for that worker."""
     with running(waiting(workers=1)) as run, Line(run.address) as worker, Line(run.address) as thief:
         worker.say(hello(0, 1))
         worker.hears(New)
@@ -198,7 +198,7 @@ def test_a_state_comes_through_the_seal_and_has_its_limit() -> None:
 
 
 def test_a_server_keeps_few_requests_of_one_peer() -> None:
-    """Who asks for too much that is still to come is told so at once; the others wait for it."""
+    """The server answers a peer's requests for future updates beyond the first 64 at once; the 64 wait."""
     key = Key.new()
     with (
         UpdateServer(UpdateLog(), keep=30.0, key=key) as holder,

@@ -1,4 +1,4 @@
-"""Processes that are started again: after which pause, how often, and by whom a controller's place is taken."""
+"""Restarts of processes: pauses, number of restarts, and the process that replaces a controller."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_pauses_double_until_the_longest_and_are_short_again_after_a_steady_life
 
 
 class Ended:
-    """What is asked of a process: its exit code, None while it runs."""
+    """A stand-in for a process that has an exit code, None while it runs."""
 
     def __init__(self, code: int | None) -> None:
         self.code = code
@@ -43,7 +43,7 @@ class Ended:
 
 
 def watched(*codes: int | None, most: int) -> tuple[Restarts, list[Ended], list[int]]:
-    """Restarts of processes that stand so, and a list of who was started again."""
+    """Return a `Restarts`, processes with these exit codes, and the list of restarted workers."""
     running, started = [Ended(code) for code in codes], list[int]()
 
     def start(worker: int) -> subprocess.Popen[bytes]:

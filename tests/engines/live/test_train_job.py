@@ -1,4 +1,4 @@
-"""What a training is told to do, and what is made of its workers' notes."""
+"""The options of a training job, and the results made of its workers' notes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def look(version: int, seconds: float, accuracy: float) -> Look:
     return Look(version, seconds, {"accuracy": accuracy})
 
 
-# Worker 1 misses the first update, is in the second, and works on a third that nobody takes.
+# Worker 1 misses the first update, is in the second, and works on a third gradient that is not used.
 NOTES = [
     Notes(
         [Step(1, 1.0, True, 1, 0.25), Step(2, 2.5, True, 2, 0.5)],

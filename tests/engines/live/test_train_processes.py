@@ -11,7 +11,7 @@ from tailcut.errors import ParameterError
 
 
 def speak(fails: bool) -> None:
-    """In a process: say who it is, in two pieces."""
+    """Print in a process its rank and the number of workers, in two pieces."""
     sys.stdout.write(f"worker {os.environ['RANK']}")
     print(f" of {os.environ['WORLD_SIZE']}", file=sys.stdout)
     if fails:

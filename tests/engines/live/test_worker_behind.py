@@ -1,4 +1,4 @@
-"""A worker lacks updates that nobody keeps any more: it copies the state of another, and goes on."""
+"""A worker that lacks updates which no worker keeps any more copies the state of another, and resumes."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_damaged_checkpoints_do_not_keep_anybody_from_joining_either(
 
 
 def test_two_optimizers_of_a_script_cannot_share_a_folder(tmp_path: Path) -> None:
-    """They would replace each other's files, and each would resume with the net of the other."""
+    """Two optimizers would replace each other's files, and each would resume with the net of the other."""
 
     def session(folder: Path | None, left: bool = False) -> Any:
         return SimpleNamespace(folder=folder, left=left)

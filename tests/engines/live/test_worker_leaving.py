@@ -15,7 +15,7 @@ ADDRESS = "tcp://127.0.0.1:4711"
 
 
 class Broken:
-    """A line whose controller has gone; time passes only where somebody waits for it."""
+    """A connection whose controller has ended; time passes only in calls of `next`."""
 
     address, is_connected, is_turned_away = ADDRESS, False, False
 
@@ -31,7 +31,7 @@ class Broken:
 
 
 def served(free_at: float = 1000.0) -> tuple[float, bool]:
-    """For how many seconds, and whether it was told at last that nobody needs it."""
+    """Return the seconds for which a worker that has left keeps serving, and whether it was released."""
     line: Any = Broken(free_at)
     is_free = Inbox(line, 300.0, lambda: line.now).until_free(300.0)
     return line.now, is_free

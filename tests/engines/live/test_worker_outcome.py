@@ -1,4 +1,4 @@
-"""What `step()` tells of a gradient is what became of it, also where the worker was away."""
+"""The outcome of `step()` is the fate of the gradient, also where the worker was away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused before anybody waits for anybody."""
+"""Errors that are raised before any worker waits for another."""
 
 from __future__ import annotations
 
@@ -158,11 +158,11 @@ def test_micro_batches_count_by_their_samples() -> None:
         sizes_of(iter([1]))
 
 
-# What must be the same at every worker.
+# Settings that must be the same at every worker.
 
 
 def test_what_an_optimiser_carries_along_is_compared() -> None:
-    """Only one worker loaded the optimiser's checkpoint: its momentum would drive the nets apart."""
+    """Only one worker loaded the optimizer's checkpoint: its momentum would drive the nets apart."""
     net = nn.Linear(2, 1)
     plain = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     loaded = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
@@ -219,7 +219,7 @@ def test_what_differs_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown == [{"parameters", "numbers"}, {"numbers"}, {"optimiser"}, {"settings"}, {"torch"}]
 
 
-# Where workers find each other.
+# The store through which workers find each other.
 
 
 @pytest.fixture
@@ -311,7 +311,7 @@ class _Hasty(Link):
         return self._link.take_renewal()
 
     def next(self, seconds: float) -> None:
-        """Nothing comes."""
+        """Return no message at once."""
 
 
 def test_workers_that_torchrun_starts_again_do_not_meet_those_before_them(

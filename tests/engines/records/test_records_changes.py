@@ -1,4 +1,4 @@
-"""What later lines of a record take back, against doing it line by line."""
+"""Lines of a record that later lines take back, compared with a computation line by line."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_saved_is_what_waiting_for_all_would_have_added(policy: str) -> None:
     found = told(Table.dense(seconds), policy, "finish")
     began = np.array([record.fates != Fate.UNSTARTED for record in found.rounds])
     elapsed = np.array([record.elapsed for record in found.rounds])
-    # Who is still at work when the record ends has not told yet.
+    # A worker that still computes when the record ends has not reported yet.
     pending = np.array([record.fates == Fate.PENDING for record in found.rounds])
     for settle in found.settles:
         pending[settle.version, settle.worker] = False

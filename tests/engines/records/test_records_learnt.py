@@ -1,4 +1,4 @@
-"""What a policy has learnt is kept two deep: damage is noticed, told in a sentence, and the one before is used."""
+"""The learnt state of a policy is kept twice: damage is reported, and the older copy is used."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_disk_that_takes_nothing_is_told_of_once_and_tried_again(tmp_path: Pat
     for now in (0.0, 2.0):
         it.round(ANY)
         it.look(standing(state(1.0)), now)
-        # What is being written is waited for; nothing else does so before the end.
+        # Wait for the write here: no other call does so before the end.
         assert it._write is not None
         it._write.result()
     [sentence] = said

@@ -1,4 +1,4 @@
-"""What `now.json` may say: nothing that contradicts itself, or the run it is of."""
+"""The contents of `now.json`: nothing in it contradicts itself or the run that it belongs to."""
 
 from __future__ import annotations
 

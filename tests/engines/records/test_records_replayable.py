@@ -24,7 +24,7 @@ POLICIES = ("wait-all", "backup:b=1", "stopping", "deadline:seconds=1.1")
 
 
 def drawn(rounds: int = 60, seed: int = 0) -> Table:
-    """Run times within a factor of two: who is late is back before the next round closes."""
+    """Return run times within a factor of two: a late worker is back before the next round closes."""
     seconds = np.random.default_rng(seed).uniform(0.8, 1.3, size=(rounds, 4))
     return Table.dense(seconds, NODES)
 
@@ -36,7 +36,7 @@ def played(folder: Path) -> Replayable:
 def facts(source: Source, setting: Setting) -> list[dict[str, Any]]:
     entrants = [names.entrant(policy) for policy in POLICIES]
     rows = as_json(Comparison("", (compare(source, entrants, setting),)))
-    # What decisions cost is measured, and the name of the source is another.
+    # Decision times are measured, and the sources have different names.
     unlike = ("source", "decision_ms_p50", "decision_ms_p99", "round_ms")
     return [{key: value for key, value in row.items() if key not in unlike} for row in rows]
 

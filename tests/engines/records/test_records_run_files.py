@@ -1,4 +1,4 @@
-"""Writing a run's folder: who may, how often, and what a full disk does."""
+"""Writing a run's folder: its one writer, how often it writes, and a full disk."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_now_is_told_at_most_four_times_a_second_and_rounds_are_there_after_a_se
         assert now is not None
         written.append(now.written)
     assert len(set(written)) == 8
-    # Nobody has closed or ended anything yet.
+    # The record is neither closed nor ended yet.
     assert len(read_run(tmp_path).rounds) == 1
     assert read_run(tmp_path).ending is None
     files.give_up()

@@ -1,4 +1,4 @@
-"""What is told of stragglers at the end: of updates that count alone."""
+"""The report on stragglers at the end of a run covers only the updates that count."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from tailcut.work import Update, Work
 def events_of(
     table: Table, policy: Policy, acceptance: Acceptance = SYNCHRONOUS, late_finish: bool = False, **more: Any
 ) -> tuple[list[Event], list[Update]]:
-    """Everything that happened in a simulated run, and its updates."""
+    """Return all events of a simulated run, and its updates."""
     seen: list[Event] = []
     made = updates(
         table,

@@ -1,4 +1,4 @@
-"""Which addresses a process and its descendants listen on, as the kernel tells."""
+"""Read from the kernel the addresses on which a process and its descendants listen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a driver from its cluster is a sentence."""
+"""Errors of a driver that cannot reach its cluster are one sentence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_ADDRESSES = ["", "somewhere", "host:", "host:port", ":6379", "host:0", "host:
 NO_ADDRESSES += ["host:²", "host:٣", "host:" + "9" * 5000, "[]:6379", "[::1:6379", "::1]:6379"]
 HTTP1 = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
 SETTINGS = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100])
-"""As a server of HTTP/2 begins: six bytes of settings."""
+"""First bytes of an HTTP/2 server: a SETTINGS frame with one setting of six bytes."""
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def test_an_address_may_stand_in_brackets() -> None:
 
 
 def test_who_has_no_token_is_not_told_that_it_was_refused() -> None:
-    # Not by an import: whoever imports Ray first decides about tokens.
+    # Do not import Ray here: its first import decides about tokens.
     error = load_ray().exceptions.AuthenticationError
     none = sentence_of(error("Token authentication is enabled but no authentication token was found"))
     assert none is not None

@@ -18,7 +18,7 @@ BATCH = 8
 
 
 class Clock:
-    """Seconds that pass while somebody is held up."""
+    """A clock that advances only in `hold_up`, in seconds."""
 
     def __init__(self) -> None:
         self.now = 0.0

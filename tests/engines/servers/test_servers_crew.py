@@ -90,7 +90,7 @@ def test_the_way_of_parameters_and_gradient_belongs_to_a_run_time() -> None:
 
 def test_a_worker_that_dies_whatever_it_does_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crews, "AGAIN", 0.0)
-    # Not by an import: whoever imports Ray first decides about tokens.
+    # Do not import Ray here: its first import decides about tokens.
     killed = load_ray().exceptions.RayActorError(error_msg="It was killed.")
     news: list[Happening] = []
     said: list[str] = []

@@ -71,7 +71,7 @@ def test_one_script_of_arrivals_gives_the_records_of_virtual_time(name, acceptan
 
 
 def _silent(event):
-    """Nothing measured: neither engine looks at gradients."""
+    """Return an event without its measurements: neither engine looks at gradients."""
     return Applied(event.now, event.version) if isinstance(event, Applied) else event
 
 
@@ -95,7 +95,7 @@ def check_parameters(name, acceptance, recipe, shards) -> None:
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "bayes"])
 def test_under_every_policy_parameters_are_those_of_virtual_time(name) -> None:
-    """What bayes accepts is in the records; what becomes of it is the same for all."""
+    """The set that bayes accepts is in the records; the update made of it is the same for all policies."""
     check_parameters(name, POLICIES[name], RECIPES[0], shards=3)
 
 

@@ -52,7 +52,7 @@ def computed(worker: int, version: int) -> list[Seen]:
 
 
 def course(first: int = 0, last: int = UPDATES) -> list[Seen]:
-    """Everything as it should be."""
+    """Return the manifests of a run without faults."""
     seen = [given(shard, first) for shard in range(SHARDS)]
     for version in range(first, last):
         seen += [each for worker in range(WORKERS) for each in computed(worker, version)]
@@ -78,7 +78,7 @@ def without(point: str, number: int, version: int) -> list[Seen]:
 
 
 def lost_for_ever() -> list[Seen]:
-    """Every update is answered, and none is made."""
+    """Answer every update without making it."""
     return [
         replace(e, what=(piece(e.number, 0), *e.what[1:])) if e.point == "applied" else e for e in course()
     ]
@@ -187,12 +187,12 @@ def unwatched() -> Iterator[None]:
 
 
 def carried_out(folder: Path, mixed_at: int = -1, other_at: int = -1) -> list[Seen]:
-    """Actors in this process, without Ray; all notes.
+    """Run actors in this process, without Ray, and return all notes.
 
     Args:
-        folder: for notes.
-        mixed_at: a version with which a worker is sent a piece of the one before.
-        other_at: a version to which one shard adds a gradient twice, instead of another.
+        folder: folder of the notes.
+        mixed_at: version at which a worker is sent a piece of the version before.
+        other_at: version to which one shard adds one gradient several times instead of the others.
     """
     strikes = Strikes(folder)
     setting = Setting(partial(names.task, "logistic"), 8, 0)
@@ -205,7 +205,7 @@ def carried_out(folder: Path, mixed_at: int = -1, other_at: int = -1) -> list[Se
     reckoning = Reckoning(Recipe(0.3), WORKERS, 8)
     versions = [[vector[cut] for cut in cuts]]
     for k, shard in enumerate(servers):
-        # All are this process: who is called next is who writes.
+        # All actors share this process: the one named last is the one whose points are written.
         strikes("shard", k)
         shard.give(0, versions[0][k], {})
     for version in range(UPDATES):

@@ -1,4 +1,4 @@
-"""Training on a real Ray cluster: the same parameters as in one process, whoever dies on the way."""
+"""Training on a real Ray cluster: the same parameters as in one process, also when processes die."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ LEISURELY = 0.2
 
 
 def slowly(seconds: float, pieces: int = 1) -> Setting:
-    """Everybody takes so long, a little more or less each time."""
+    """Return a setting in which each gradient takes about `seconds`, between 0.8 and 1.2 times as long."""
     rng = np.random.default_rng(0)
     return Setting(TASK, BATCH, SEED, pieces, Delays(seconds * rng.uniform(0.8, 1.2, (50, 8))))
 
 
 def check(found: Result, first: int = 0) -> None:
-    """Every update once, in order."""
+    """Check that every update was made once, in order."""
     # A run that is ended from outside may have closed a round whose update was not made.
     del found.rounds[len(found.made) :]
     assert [record.version for record in found.rounds] == list(range(first, found.version))
@@ -158,7 +158,7 @@ def test_a_local_run_listens_on_the_loopback_address_alone(ray: Any) -> None:
 
 
 def test_late_work_is_dropped_and_a_target_ends_the_run(ray: Any) -> None:
-    """With a limit to the norm of the mean gradient, which the shards find out together."""
+    """The recipe limits the norm of the mean gradient, which the shards compute together."""
     task, clipped = TASK(), replace(RECIPE, clip=0.05)
     target = replace(task.target, value=task.evaluate(task.net(SEED))["loss"] * 0.9, figure="loss", at="most")
     dropping = plan("backup:b=1", setting=slowly(0.03, 8), late_finish=False)

@@ -1,4 +1,4 @@
-"""The driver's side of the shards, with actors that are no processes: who dies, and what is lost."""
+"""The driver's side of the shards, with actors in this process: deaths, and lost gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ORDER = Order("0.0", 0, 0.1, (), (), (), 1.0, 1.0)
 
 
 class _Call:
-    """What a method of an actor answers, in turn; the last for ever."""
+    """A method of an actor that answers with the given values in turn; the last repeats."""
 
     def __init__(self, *answers: Any) -> None:
         self._answers = list(answers)
@@ -58,7 +58,7 @@ class _Never(_Call):
 
 
 class _Reckoning:
-    """Every update is the same one."""
+    """Return the same update each time."""
 
     clips = False
 
@@ -75,7 +75,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def killed() -> Exception:
-    # Not by an import: whoever imports Ray first decides about tokens.
+    # Do not import Ray here: its first import decides about tokens.
     error: Exception = load_ray().exceptions.RayActorError(error_msg="It was killed.")
     return error
 
@@ -107,7 +107,7 @@ def test_a_shard_that_dies_once_is_given_its_piece_and_told_again() -> None:
 
 
 def test_a_shard_that_dies_in_every_update_ends_the_run() -> None:
-    """It lost no gradient: a version without an update would be a run that learns nothing."""
+    """The shard lost no gradient: a version without an update would be a run that learns nothing."""
     actor = Actor(killed())
     with pytest.raises(ServersError, match=f"shard 0 has died {MOST_DEATHS + 1} times in update 0.0"):
         tried(actor, made)

@@ -1,4 +1,4 @@
-"""What goes wrong with a real cluster: a sentence each, and no traceback."""
+"""Problems of a real cluster are reported in a sentence each, without a traceback."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_ctrl_c_ends_the_run_with_one_sentence_and_what_was_made_is_kept(ray: An
                 running.kill()
     assert "60 updates:" in before[2], before
     assert running.returncode == 130
-    # What was recorded of stragglers is told first.
+    # The report on stragglers comes first.
     assert after.splitlines()[-1] == "tailcut: Interrupted; nothing more was computed."
     assert "Traceback" not in after
     ending = read_run(tmp_path / "run").ending

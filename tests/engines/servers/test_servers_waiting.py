@@ -1,4 +1,4 @@
-"""Who waits for workers that do not come is told so."""
+"""A user who waits for workers that do not come gets a message."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def refused(read: Callable[[], object], path: Path, told: str) -> None:
 
 
 def complaint(read: Callable[[], object]) -> str | None:
-    """What a reader says, None where it has read; any other error is a failure."""
+    """Return the error message of a reader, None where it reads; any other error is a failure."""
     try:
         read()
     except InputError as error:

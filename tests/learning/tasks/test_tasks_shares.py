@@ -1,4 +1,4 @@
-"""Who draws from where."""
+"""The samples from which each worker draws."""
 
 from __future__ import annotations
 

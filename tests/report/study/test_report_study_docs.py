@@ -1,4 +1,4 @@
-"""What docs/study.md says about the report is what the report has."""
+"""The page docs/study.md describes the report as it is."""
 
 from __future__ import annotations
 

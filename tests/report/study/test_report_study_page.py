@@ -21,7 +21,7 @@ from tailcut.study.grid.facts import StudyFacts
 from tailcut.study.grid.summary import study_facts
 
 FIGURES = 11
-"""Of a case whose target is not about the loss."""
+"""Number of figures of a case whose target is not about the loss."""
 
 
 class Outline(HTMLParser):

@@ -1,4 +1,4 @@
-"""What the figures of a study show, before anything is drawn."""
+"""The contents of a study's figures, before they are drawn."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def points(seconds: float, count: int = 5, accuracy: float = 0.96, **changes: An
 
 
 def totals(seconds: float, **changes: Any) -> Totals:
-    """Of a run of 50 updates with 3 gradients each; worker 3 had the fewest."""
+    """Return the totals of a run of 50 updates with 3 gradients each; worker 3 has the fewest."""
     usual = Totals(
         seconds=seconds,
         updates=50,
@@ -99,7 +99,7 @@ def trained(
     ended: float | None = None,
     **changes: Any,
 ) -> Trained:
-    """What came of it; `ended` where it was not at the target that the run ended."""
+    """Return the result of a run; `ended` is its length in seconds where it did not reach the target."""
     there = ending == "reached"
     return Trained(
         ending=ending,  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def trained(
 
 
 def write(folder: Path, head: Head, seen: Sequence[Point], result: Trained | None) -> Path:
-    """A journal in its place; without a result it is of a run that was broken off."""
+    """Write a journal to its place in the folder; without a result it is that of an interrupted run."""
     parts = [re.sub(r"[^\w.-]", "_", name) for name in (head.task, head.cluster, head.arm)]
     path = folder.joinpath("runs", *parts, f"{head.seed}.jsonl")
     writer = Writer(path, head)

@@ -1,4 +1,4 @@
-"""From a folder to runs: whatever a file holds, a run is read as it was or left out with a sentence."""
+"""Collecting the runs of a folder: each file is read as a run or left out with a sentence."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_value_that_cannot_be_is_damage(tmp_path: Path, line: int, key: str, v
     found = collect(tmp_path)
     assert [run.head.seed for run in found.runs] == [0]
     assert len(found.notes) == 1
-    # What cannot be read at all in the last line might be the trace of an interrupt.
+    # An unreadable last line may come from an interrupt.
     assert f"{other} is damaged" in found.notes[0] or (line == 6 and "not finished" in found.notes[0])
 
 

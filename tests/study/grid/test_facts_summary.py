@@ -57,7 +57,7 @@ def test_a_run_that_did_not_get_there_makes_the_mean_infinite_and_a_lower_bound(
     assert (found.reached, found.runs) == (2, 3)
     assert (found.time.mean, found.time.best, found.time.worst) == (INF, 40.0, INF)
     assert found.time.at_least == pytest.approx((40.0 + 60.0 + 100.0) / 3)
-    # As if the last one had got there when it ended, after 100 s; no time is below 0.
+    # The low end takes the last run as reaching its target at its end, after 100 s; no time is below 0.
     assert found.time.interval == Interval(0.0, INF)
     assert math.isnan(found.updates)
 

@@ -53,7 +53,7 @@ def test_all_arms_train_for_as_long_as_waiting_for_all_needs(tmp_path: Path) -> 
         assert budget.seconds * (1 - 1e-9) <= end.totals.seconds <= budget.seconds + slowest.max()
     updates = {name: end.totals.updates for name, end in ends.items() if end is not None}
     assert updates["wait-all"] in (12, 13)
-    # Who closes earlier needs more rows of run times than there are rounds of waiting for all.
+    # A policy that closes earlier needs more rows of run times than wait-all has rounds.
     assert updates["first"] > 24
     assert updates["async"] > 8 * 24
 

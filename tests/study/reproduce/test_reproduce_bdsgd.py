@@ -30,7 +30,7 @@ MAKERS = Makers(names.task, names.source, names.entrant)
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """With a model of nodes16 that was hardly trained."""
+    """A bench with a model of nodes16 that was trained for three epochs."""
     made = Bench(MAKERS, tmp_path_factory.mktemp("models"))
     rows = names.source("nodes16").draw(2000, 80).table.seconds
     training = BdsgdTraining(rows, BdsgdSettings(window=5), seed=0)

@@ -68,7 +68,7 @@ def test_equal_workers_need_no_backups() -> None:
 
 
 def test_with_updates_that_do_not_depend_on_n_one_gradient_is_enough() -> None:
-    """Then the first arrival is the best time to close: nothing is interior, and the claim says so."""
+    """The first arrival is then the best time to close: no optimum is interior, and the claim says so."""
     trade = Trade.of("saturated", "", [1.0 + 0.1 * k for k in range(20)], Fit(10.0, 0.0), 1)
     inside, few = backups._best(trade, trade)
     assert trade.best == 19

@@ -1,4 +1,4 @@
-"""When a claim holds: better on average and on two thirds of the seeds, on the same seeds in the same order."""
+"""Conditions of a claim: better on average and on two thirds of the seeds, compared seed by seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random clusters: one whole number, the seed, decides what a cluster is made of.
+"""Random clusters: one whole number, the seed, determines all ingredients of a cluster.
 
 `recipe_of` turns a seed into a `Recipe`, a frozen record of ingredients; `RandomCluster` draws run times from a recipe.
 Nothing is tuned on them by hand, so a policy that holds on a hundred of them is not fitted to a few named clusters.

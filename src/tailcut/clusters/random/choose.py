@@ -1,4 +1,4 @@
-"""From a seed to a recipe: which ingredients a random cluster has, and how much of each."""
+"""The choice of a recipe by a seed: which ingredients a random cluster has, and how much of each."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ CHANCES: dict[str, float] = {
     "tick": 0.2,
     "overhead": 0.3,
 }
-"""How likely a cluster has each ingredient, where it has workers enough for it (4 for nodes and absences)."""
+"""Probability of each ingredient, in clusters with enough workers for it (4 for nodes and absences)."""
 
 LAWS = ("log-normal", "exponential", "gamma", "uniform", "points", "Pareto-tailed")
 """Laws of a single run time, all equally likely."""
 
 SMALL = 0.3
-"""Share of the clusters with 2 to 8 workers, beside those the log-uniform size brings."""
+"""Probability that the size is drawn from 2 to 8 workers; otherwise it is log-uniform."""
 
 _PURPOSES = ("size", "unit", "law", *CHANCES)
 
@@ -55,7 +55,7 @@ def recipe_of(seed: int, n: int | None = None) -> Recipe:
     """
     whole("seed", seed, 0)
     streams = {purpose: np.random.default_rng([seed, k]) for k, purpose in enumerate(_PURPOSES)}
-    # A cluster of one worker has nothing to decide.
+    # With a single worker there is no cutoff to decide.
     workers = _size(streams["size"]) if n is None else n
     whole("n", workers, 2)
     has = {name: bool(streams[name].random() < chance) for name, chance in CHANCES.items()}
@@ -89,7 +89,7 @@ def _size(rng: np.random.Generator) -> int:
 
 
 def _law(rng: np.random.Generator) -> tuple[str, Law]:
-    """The law and what it is called, its spread included."""
+    """Return the name of a random law, with its spread, and the law."""
     name = str(rng.choice(LAWS))
     if name == "log-normal":
         sigma = _log_uniform(rng, 0.01, 0.5)
@@ -110,7 +110,7 @@ def _law(rng: np.random.Generator) -> tuple[str, Law]:
 
 
 def _points(rng: np.random.Generator) -> tuple[str, Law]:
-    """Two or three values with little noise around them."""
+    """Return the name of a law of two or three values with little noise around them, and the law."""
     point = LogNormal(1.0, _log_uniform(rng, 0.002, 0.02))
     values = [1.0]
     for _ in range(int(rng.integers(1, 3))):

@@ -1,4 +1,4 @@
-"""A recipe as a cluster: run times drawn from its ingredients."""
+"""The cluster of a recipe, which draws run times from the recipe's ingredients."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def random_cluster(
 @final
 @dataclass(frozen=True, slots=True)
 class RandomCluster(Cluster):
-    """Run times of a recipe. The law of the mix is not known in closed form (`has_law` is false).
+    """A cluster with the run times of a recipe. Their law is not known in closed form (`has_law` is false).
 
-    The run time of a worker in a round is what the round brings, (unit · level · content · law · spike + sleep), times
-    the state of its machine (nodes · spells · swing · step), rounded up to the clock's tick. There is no hidden state
-    (0 columns).
+    The run time of a worker in a round is the noise (unit · level · content · law · spike + sleep) times the
+    state of its machine (nodes · spells · swing · step), rounded up to the clock's tick. There is no hidden
+    state (0 columns).
 
     Example:
         >>> from tailcut.clusters.random import random_cluster
@@ -72,21 +72,21 @@ class RandomCluster(Cluster):
 
     @property
     def workers(self) -> int:
-        """How many workers it has."""
+        """The number of workers."""
         return self.recipe.n
 
     @property
     def about(self) -> str:
-        """Its ingredients in one line."""
+        """The ingredients in one line."""
         return self.recipe.about
 
     @property
     def has_law(self) -> bool:
-        """Never."""
+        """Return False: the law of a random cluster is not known."""
         return False
 
     def nodes(self) -> IntArray:
-        """`(workers,)` the node of each where nodes are named."""
+        """`(workers,)` the node of each worker where nodes are named, else `NO_NODE`."""
         nodes, n = self.recipe.nodes, self.recipe.n
         if nodes is None or not nodes.named:
             return np.full(n, NO_NODE, dtype=np.int64)
@@ -99,13 +99,13 @@ class RandomCluster(Cluster):
         )
 
     def split(self, rounds: int, slots: int, rng: np.random.Generator) -> Split:
-        """Draw what the rounds bring and the path of the state, each from random streams of its own."""
+        """Draw the noise of the rounds and the path of the state, each from random streams of its own."""
         key = int(rng.integers(2**62))
         streams = [np.random.default_rng([key, k]) for k in range(7)]
         return Split(self._noise(rounds, streams), self._path(slots, streams), self.recipe.tick)
 
     def law(self, hidden: FloatArray) -> Forecast:
-        """Refuse: the law is not known."""
+        """Raise a `ParameterError`: the law is not known."""
         del hidden
         raise ParameterError(
             f"The law of a random cluster is not known, but was asked for of seed {self.recipe.key}; take a named "

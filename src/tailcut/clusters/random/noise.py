@@ -54,7 +54,7 @@ class Content:
 @final
 @dataclass(frozen=True, slots=True)
 class Spikes:
-    """Each run time by itself is `size` times as long with probability `p`.
+    """Spikes: each run time, independently, is `size` times as long with probability `p`.
 
     Attributes:
         p: probability for each worker and round.
@@ -73,7 +73,7 @@ class Spikes:
         return f"{100 * self.p:.2g} % spikes × {self.size:.2g}{tail}"
 
     def factors(self, rounds: int, n: int, rng: np.random.Generator) -> FloatArray:
-        """`(rounds, n)` 1 where there is no spike."""
+        """`(rounds, n)` factors of the run times, 1 where there is no spike."""
         spiked = rng.random((rounds, n)) < self.p
         sizes = np.full((rounds, n), self.size)
         if self.alpha is not None:
@@ -84,11 +84,11 @@ class Spikes:
 @final
 @dataclass(frozen=True, slots=True)
 class Sleepers:
-    """In every round exactly `count` workers, chosen at random, sleep before they compute.
+    """Delays of exactly `count` workers, chosen at random in every round, that sleep before they compute.
 
     Attributes:
-        count: how many sleep.
-        seconds: how long.
+        count: number of workers that sleep in each round.
+        seconds: seconds that each of them sleeps.
     """
 
     count: int

@@ -1,4 +1,4 @@
-"""What a random cluster is made of: one frozen record."""
+"""The ingredients of a random cluster, in one frozen record."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Recipe:
         n: workers.
         unit: seconds that the median of the law stands for.
         law: law of a run time, median near 1, drawn anew for each worker and round.
-        law_name: what the law is called, its spread included.
+        law_name: name of the law, with its spread.
         levels: standard deviation of the workers' fixed log levels; 0 where all workers are alike.
         content: a factor that all workers of a round share.
-        spikes: run times that are much longer by themselves.
+        spikes: single run times that are much longer.
         sleepers: a fixed number of workers that sleep in each round.
         nodes: nodes that slow down together.
-        spells: workers that are slow for long.
+        spells: workers that are slow for many rounds.
         swing: drift of the common level.
-        step: a change for good.
+        step: a lasting change of some workers' run times.
         absences: workers that leave and return.
         tick: seconds that run times are rounded up to multiples of; 0 for exact clocks.
         overhead: seconds between a close and the next opening.
@@ -54,7 +54,7 @@ class Recipe:
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """Everything beside size and law, a few words each, in a fixed order."""
+        """The ingredients other than size and law, in a few words each, in a fixed order."""
         parts = (
             self.nodes,
             self.content,

@@ -1,4 +1,4 @@
-"""Ingredients that last: what a machine is like now, as a factor of run times along a path of states.
+"""Ingredients that last: the state of a machine, as a factor of run times along a path of states.
 
 One step of a path is a round, or a slot of time where states move by the clock.
 """
@@ -21,10 +21,10 @@ class SlowNodes:
     """Nodes that slow down and recover at random; a slow node makes all of its workers slow.
 
     Attributes:
-        count: how many nodes; workers fill them in contiguous blocks of even size.
-        p_slow: probability a step that a node becomes slow.
-        p_recover: probability a step that a slow node recovers.
-        factor: how many times slower.
+        count: number of nodes; workers fill them in contiguous blocks of even size.
+        p_slow: probability per step that a node becomes slow.
+        p_recover: probability per step that a slow node recovers.
+        factor: factor of the run times on a slow node.
         named: whether the table says which worker is on which node.
     """
 
@@ -49,12 +49,12 @@ class SlowNodes:
 @final
 @dataclass(frozen=True, slots=True)
 class Spells:
-    """Each worker by itself falls into spells in which it is `factor` times slower: a persistent sleeper.
+    """Workers that independently go through spells in which they are `factor` times slower.
 
     Attributes:
         share: share of the workers that is slow in the long run.
         dwell: mean length of a spell, steps.
-        factor: how many times slower.
+        factor: factor of the run times in a spell.
     """
 
     share: float
@@ -105,11 +105,11 @@ class Swing:
 @final
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From step `at` on some workers are `factor` times slower, or faster, for good.
+    """A lasting change: from step `at` on, the run times of some workers are multiplied by `factor`.
 
     Attributes:
         at: the first step that is different.
-        share: share of the workers it happens to, at least one of them.
+        share: share of the workers that change; at least one worker does.
         factor: factor of their run times.
     """
 
@@ -132,12 +132,12 @@ class Step:
 @final
 @dataclass(frozen=True, slots=True)
 class Absences:
-    """Workers leave and return; at least `safe` of them never leave.
+    """Workers that leave and return; at least `safe` of them never leave.
 
     Attributes:
-        p_leave: probability a step that a present worker leaves.
-        p_return: probability a step that an absent one is back.
-        safe: how many workers never leave, at least 2.
+        p_leave: probability per step that a present worker leaves.
+        p_return: probability per step that an absent worker returns.
+        safe: number of workers that never leave, at least 2.
     """
 
     p_leave: float

@@ -13,11 +13,11 @@ from typing import final
 from tailcut.types import Seconds
 
 MAX_RAISED = 1 << 16
-"""Limit that no process here needs more than. Some programs that it starts take long where there is none."""
+"""Highest limit that is set; no process needs more. Some programs that it starts are slow without a limit."""
 FULL = 0.5
-"""Share of the limit from which on it is warned."""
+"""Share of the limit in use from which on a warning is given."""
 EVERY: Seconds = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 def raise_limit() -> None:
@@ -71,7 +71,7 @@ class DescriptorWatch:
     Args:
         who: this process, in words.
         say: is given the warning.
-        count, most, ports: what tells of this process; others in tests.
+        count, most, ports: return its descriptors in use, their limit and its ports; replaced in tests.
 
     Example:
         >>> watch = DescriptorWatch("Worker 1", print, count=lambda: 60, most=lambda: 100, ports=lambda: [4711])
@@ -94,7 +94,7 @@ class DescriptorWatch:
         self._has_warned = False
 
     def look(self, now: Seconds) -> None:
-        """Look again, if it is time to.
+        """Check the descriptors, if a check is due.
 
         Args:
             now: seconds by a clock that does not run backwards.

@@ -1,19 +1,19 @@
-"""Heartbeats on connections: whoever is stopped, or cut off, closes nothing, and must be found out."""
+"""Heartbeats on connections: a peer that is stopped or cut off closes nothing, and must be detected."""
 
 from __future__ import annotations
 
 import zmq
 
 EVERY_MS = 3000
-"""Between two of them, where nothing else is said."""
+"""Milliseconds between two heartbeats."""
 CUT_OFF_MS = 15_000
-"""Of silence after which a connection counts as broken. Who is stopped for less is merely late."""
+"""Milliseconds of silence after which a connection counts as broken. A shorter stop is only a delay."""
 
 
 def watch_connections(socket: zmq.Socket[bytes]) -> None:
-    """Notice, on either side, when the other is not there any more.
+    """Make either side of a socket's connections detect that the other one does not respond any more.
 
-    The system's threads see to it, so whoever computes, or holds the interpreter's lock, is heard all the same.
+    ZeroMQ's own threads do so, even while a worker computes or holds the interpreter's lock.
     """
     socket.setsockopt(zmq.HEARTBEAT_IVL, EVERY_MS)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, CUT_OFF_MS)

@@ -1,9 +1,10 @@
-"""What outlives every worker: the store in which they find each other, and their controllers.
+"""The host of one machine's workers: the store in which they find each other, and their controllers.
 
-The launcher is the host. Workers ask it for a controller by a file in a folder that only this user can read, and find
-the address in another. A controller that is killed is started again at the same address, with the next term: workers
-tell it where the run stands. So is one that has lost all workers, as it does when it was stopped for long: their
-connections have broken, but they are still there.
+The launcher is the host, and outlives every worker. Workers ask it for a controller by a file in a folder
+that only this user can read, and find the address in another. A killed controller is replaced at the same
+address, with the next term: workers tell the replacement controller where the run stands. A controller that
+has lost all workers is replaced too: if it was stopped for long their connections have broken, but they are
+still there.
 """
 
 from __future__ import annotations
@@ -39,36 +40,36 @@ STORE, FOLDER = "TAILCUT_STORE", "TAILCUT_HOST_FOLDER"
 FAILING = "failing"
 """File in which processes say that they end with an error."""
 FAILED = "!"
-"""Before a sentence that stands where the address should."""
+"""Prefix of an error message that is published in place of the address."""
 MOST_SHORT_LIVES = 8
-"""Of one controller, one after another, before it is given up."""
+"""Most quick restarts in a row after which a controller is still restarted."""
 PAUSES: tuple[Seconds, Seconds, Seconds] = (0.1, 1.0, 2.0)
-"""Before it is started again, at first and at most; and after how long a life it had been well."""
+"""Restart backoff in seconds: first pause, longest pause, and the uptime that resets the pause."""
 SETTLED: Seconds = 5.0
-"""After the first controller has started, before the next in line is made ready: short runs never need it."""
+"""Seconds after the start of a controller until a standby process is started: short runs never need one."""
 WATCHFUL: Seconds = 1.0
-"""The same once a controller has been lost."""
+"""Seconds until the next standby process is started, once a controller was replaced."""
 STANDBY_PATIENCE: Seconds = 10.0
-"""For a process with everything loaded to listen. One that is stopped never does; another is started in its place."""
+"""Seconds for a standby process to listen. A stopped one never does; another process then replaces it."""
 PATIENCE: Seconds = 30.0
-"""For reports at the end of a run."""
+"""Seconds that controllers have to write their reports at the end of a run."""
 
 
 @final
 @dataclass(slots=True)
 class _Controller:
-    """One that was asked for.
+    """A controller that workers have asked for.
 
     Attributes:
-        number: of the run in its script.
-        options: of `tailcut controller`.
-        process: the newest of those that were started for it.
+        number: number of the run in its script.
+        options: options of `tailcut controller`.
+        process: the newest process that was started for it.
         started: when that was, in the clock's seconds.
-        has_stood_by: whether that process had everything loaded before.
+        has_stood_by: whether that process was a standby process.
         is_awaited: whether that process does not listen yet.
-        address: where it listens, as all that come after it do; empty until it does.
-        term: how many were started.
-        ended: when its process had ended; None as long as it runs.
+        address: address of it and all its replacements; empty until it listens.
+        term: number of processes that were started for it.
+        ended: when its process was seen to have ended, in the clock's seconds; None as long as it runs.
     """
 
     number: int
@@ -85,12 +86,12 @@ class _Controller:
 
 @final
 class Host:
-    """Of the workers of one machine.
+    """The host of the workers of one machine.
 
     Args:
-        folder: that only this user can read.
+        folder: folder that only this user can read.
         tell: is given what controllers say to people; by default that goes to standard error.
-        around: environment of this process; with the run's key, if it has one.
+        around: environment of this process, with the run's key if it has one; by default `os.environ`.
         restarts: whether workers that are killed are started again.
     """
 
@@ -115,21 +116,21 @@ class Host:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of workers, which tells them of it."""
+        """The environment of workers, which tells them of this host."""
         return {**self._around, STORE: f"127.0.0.1:{self._port}", FOLDER: str(self._folder)}
 
     @property
     def is_over(self) -> bool:
-        """Whether a run is, and its controller has ended: who is started again finds nobody to come back to."""
+        """Return whether a run is over and its controller has ended: no worker can rejoin it."""
         return any(each.process.code == 0 for each in self._controllers)
 
     @property
     def resumes(self) -> bool:
-        """Whether a run without a state returns to its newest checkpoint: workers that are all killed start again."""
+        """Return whether a run resumes from its newest checkpoint if all workers were killed and restart."""
         return any(each.options["resumes"] for each in self._controllers)
 
     def came_late(self, process: int) -> bool:
-        """Whether a worker's process has said that it came after the run, or after its own part in it."""
+        """Return whether a worker's process has said that it came after the run, or after its part in it."""
         return (self._folder / _lateness(process)).exists()
 
     def failing(self) -> list[int]:
@@ -140,11 +141,11 @@ class Host:
             return []
 
     def open_store(self) -> None:
-        """From here on workers can find each other. Takes as long as importing torch."""
+        """Open the store in which workers find each other. Takes as long as importing torch."""
         from torch._C._distributed_c10d import TCPStore
 
         self._listener.listen(128)
-        # On the loopback address alone: torch's own way listens on all.
+        # On the loopback address alone: by default torch listens on all.
         self._store = TCPStore(
             "127.0.0.1",
             self._port,
@@ -154,7 +155,7 @@ class Host:
         )
 
     def look(self, now: Seconds) -> None:
-        """Start controllers that are asked for, and those again that were killed."""
+        """Start controllers that workers ask for, replace killed ones, and keep a standby process ready."""
         self._descriptors.look(now)
         asked = self._folder / asking(len(self._controllers))
         if asked.exists():
@@ -177,11 +178,11 @@ class Host:
         """End all controllers, and the store.
 
         Args:
-            at_once: the run has failed. Otherwise controllers that have seen all workers out may write their reports.
+            at_once: whether the run has failed. If not, controllers may write reports once all workers left.
         """
         for each in list(self._controllers):
             if each.is_awaited and not at_once:
-                # On a busy machine a run can go on with another controller, and end, between two looks.
+                # On a busy machine a run can get a replacement controller and end between two checks.
                 self._await(each, each.started)
             # All workers have ended: a controller that does not listen yet would wait for them in vain.
             each.process.end(at_once or each.is_awaited, PATIENCE)
@@ -203,7 +204,7 @@ class Host:
             self._controllers.append(_Controller(number, options, process, now))
 
     def _await(self, it: _Controller, now: Seconds) -> None:
-        """See whether it listens by now. It is never waited for: the launcher has workers to look after."""
+        """Check whether a controller listens by now, without waiting: the launcher must watch its workers."""
         try:
             it.is_awaited = not it.process.wait_until_listening(0.0)
         except InputError as problem:
@@ -223,15 +224,15 @@ class Host:
                 f"tailcut: The controller had ended before the run. Its place is taken, in term {it.term}."
             )
         else:
-            # Another one may have had the same port.
+            # An earlier controller may have had the same port.
             it.address = it.process.address
             (self._folder / _ending(it.address)).unlink(missing_ok=True)
             self._publish(it.number, it.address)
 
     def _refuse(self, number: int, problem: InputError) -> None:
-        """Say why there is no controller."""
+        """Publish why there is no controller."""
         self._publish(number, f"{FAILED}{problem}")
-        # Nobody else is asked for: whoever has asked fails, and with it the run.
+        # The request is removed: the worker that has made it fails, and with it the run.
         (self._folder / asking(number)).unlink()
 
     def _see_to(self, it: _Controller, now: Seconds) -> None:
@@ -257,7 +258,7 @@ class Host:
         return standby
 
     def _begin_again(self, it: _Controller, now: Seconds, standby: Child | None) -> None:
-        """Start its next process, at the same address and with its term."""
+        """Start the next process of a controller, at the same address and with its term."""
         try:
             options = it.options | {"address": it.address, "term": it.term}
             it.process = ControllerProcess(options, self._tell, self._around, standby)
@@ -275,24 +276,24 @@ class Host:
 
 
 def _drop(standby: Child | None) -> None:
-    """End a process that nobody needs any more."""
+    """End a standby process that is not needed."""
     if standby is not None:
         standby.kill()
         standby.communicate()
 
 
 def asking(run: int) -> str:
-    """The file in which a controller is asked for, by the number of the run in its script."""
+    """Return the name of the file that asks for a controller, by the number of the run in its script."""
     return f"ask-{run}.json"
 
 
 def answering(run: int) -> str:
-    """The file with its address."""
+    """Return the name of the file with the controller's address."""
     return f"controller-{run}"
 
 
 def ask(folder: Path, run: int, options: Mapping[str, object]) -> None:
-    """Ask the host for a controller, unless it was asked already."""
+    """Ask the host for a controller, unless a worker has asked already."""
     file = folder / asking(run)
     if not file.exists():
         with replacing(file, lasting=False) as draft:
@@ -300,13 +301,13 @@ def ask(folder: Path, run: int, options: Mapping[str, object]) -> None:
 
 
 def answer(folder: Path, run: int) -> str | None:
-    """What the host says: an address, or a sentence after `FAILED`; None for nothing yet."""
+    """Return the host's answer: an address, or an error message after `FAILED`; None if there is none yet."""
     file = folder / answering(run)
     return file.read_text() if file.exists() else None
 
 
 def note_late() -> None:
-    """Tell the host, if there is one, that this process comes after the run: that it fails harms nobody."""
+    """Tell the host, if there is one, that this process came too late: its failure is not that of the run."""
     folder = host_folder()
     if folder is not None:
         with suppress(OSError):
@@ -322,7 +323,7 @@ def note_failing() -> None:
 
 
 def is_over(address: str) -> bool:
-    """Whether the host says that the controller of this address has seen its run out."""
+    """Return whether the host says that the controller at this address has completed its run."""
     folder = host_folder()
     return folder is not None and (folder / _ending(address)).exists()
 
@@ -336,6 +337,6 @@ def _ending(address: str) -> str:
 
 
 def host_folder() -> Path | None:
-    """Where to ask; None where nobody hosts this process."""
+    """Return the folder of this process's host; None if it has no host."""
     named = os.environ.get(FOLDER)
     return None if not named else Path(named)

@@ -1,4 +1,4 @@
-"""Ctrl-C, and being asked to end as by a supervisor: raised at once, but never in the midst of what must be whole."""
+"""SIGINT (Ctrl-C) and SIGTERM as exceptions, deferred while an operation must not be interrupted."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Handler: TypeAlias = Callable[[int, FrameType | None], object]
 
 @final
 class Interruptions:
-    """Of this process, while they are minded. Elsewhere than in its first thread there are none.
+    """The handlers of SIGINT and SIGTERM in this process. Outside its main thread they are not set.
 
-    A process that was started but that nobody knows of yet, or one that is being ended, must not be left behind: what
-    comes in the midst of that is held back until it is done.
+    A signal between the start of a process and its registration, or while processes are being ended, would
+    leave one behind: it is deferred until that is done.
     """
 
     def __init__(self) -> None:
@@ -34,14 +34,14 @@ class Interruptions:
 
     @contextmanager
     def minded(self) -> Iterator[None]:
-        """Who is asked to end leaves by an exception from here on, so that it can end its workers first."""
+        """Raise an exception on either signal in this context, so that the process can end its workers."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         signal.signal(signal.SIGTERM, self._unless_held(_leave))
         interrupt = before[signal.SIGINT]
-        # Who was told to ignore Ctrl-C, as in the background, goes on doing so.
+        # A process that ignores Ctrl-C, such as one in the background, goes on ignoring it.
         if callable(interrupt):
             signal.signal(signal.SIGINT, self._unless_held(interrupt))
         try:
@@ -52,7 +52,7 @@ class Interruptions:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """What comes meanwhile is raised after it."""
+        """Defer signals that come within this context until its end."""
         self._held += 1
         try:
             yield
@@ -74,7 +74,7 @@ class Interruptions:
 
 @contextmanager
 def ignored() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C where their command cannot be chosen; this process ignores it meanwhile."""
+    """Ignore Ctrl-C in this context: processes started in it, whatever their command, inherit that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

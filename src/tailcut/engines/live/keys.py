@@ -1,8 +1,8 @@
-"""The key of a run: whoever holds it takes part, and nobody else gets a word.
+"""The key of a run: only processes that hold it can connect to each other.
 
-One CURVE key pair per run, held by the controller and by every worker. Servers show it and admit only clients that
-prove to hold it too; all between them is encrypted. The cryptography is ZeroMQ's own. Without a key nothing is secured:
-that is for a machine of one's own.
+One CURVE key pair per run, held by the controller and by every worker. Servers prove that they hold it and
+admit only clients that prove it too; all traffic between them is encrypted. The cryptography is ZeroMQ's own.
+Without a key nothing is secured: that is for a machine without other users.
 
     launcher ── TAILCUT_KEY, or TAILCUT_KEY_FILE ──▶ found_key ─▶ secured_server, secured_client
 """
@@ -25,24 +25,24 @@ from tailcut.bounded_files import open_file
 from tailcut.errors import InputError
 
 NAME, FILE_NAME = "TAILCUT_KEY", "TAILCUT_KEY_FILE"
-"""Variables of the environment: the key itself, or a file that holds it."""
+"""Environment variables: the key itself, or the path of a file that holds it."""
 DOMAIN = "tailcut"
-"""What the authenticator is asked about. Naming one makes sockets refuse everybody while there is no authenticator."""
+"""ZAP domain of the sockets. With a domain they refuse every client while no authenticator runs."""
 SEALED = 64
 """Bytes that encryption may add to a frame."""
 LETTERS = 40
-"""Of a key."""
+"""Characters in a Z85-encoded key."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key pair, in the letters of Z85.
+    """A key pair, encoded in Z85.
 
     Attributes:
-        public: what servers are known by.
-        secret: what makes its holder one of the run. Never shown.
+        public: public key, by which clients know servers.
+        secret: secret key, which admits its holder to the run. It is never shown.
 
     Example:
         >>> key = Key.new()
@@ -55,7 +55,7 @@ class Key:
 
     @classmethod
     def new(cls) -> Key:
-        """One that nobody has.
+        """Make a new key.
 
         Raises:
             InputError: this ZeroMQ was built without cryptography.
@@ -70,14 +70,14 @@ class Key:
 
     @classmethod
     def of(cls, secret: str, where: str = "the text") -> Key:
-        """The pair that a secret belongs to.
+        """Return the key pair that a secret belongs to.
 
         Args:
-            secret: 40 letters; white space around them does not count.
-            where: it came from, for the sentence that refuses it.
+            secret: 40 characters; white space around them does not count.
+            where: source of the secret, for the error message.
 
         Raises:
-            InputError: it is no key. The sentence does not repeat it.
+            InputError: the secret is no key. The message does not repeat it.
         """
         letters = secret.strip()
         try:
@@ -91,10 +91,10 @@ class Key:
 
 
 def found_key(environment: Mapping[str, str] | None = None) -> Key | None:
-    """The key that the environment gives; None where it gives none.
+    """Return the key that the environment gives; None if it gives none.
 
     Args:
-        environment: to look into; by default the process's own.
+        environment: environment to look into; by default the process's own.
 
     Raises:
         InputError: it gives two, or something that is no key, or a file that others may read.
@@ -109,18 +109,18 @@ def found_key(environment: Mapping[str, str] | None = None) -> Key | None:
 
 
 def with_key(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment for the processes of one run, with a key of their own where it gives none."""
+    """Return an environment for the processes of one run: this one, with a new key if it has none."""
     if found_key(environment) is not None:
         return dict(environment)
     return {**environment, NAME: Key.new().secret.decode()}
 
 
 def open_to_all(address: str, key: Key | None) -> str | None:
-    """What must be said where others than this machine may connect without a key; None where they cannot.
+    """Return a warning if other machines can connect without a key; None if they cannot.
 
     Args:
-        address: that is listened on, as `tcp://host:port`.
-        key: of the run.
+        address: address that the run listens on, as `tcp://host:port`.
+        key: key of the run, if it has one.
 
     Example:
         >>> open_to_all("tcp://127.0.0.1:4242", None) is None
@@ -143,7 +143,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def write_key(path: Path, key: Key) -> None:
-    """Put a key into a new file that nobody else may read, not for a moment.
+    """Write a key to a new file that other users cannot read at any moment.
 
     Raises:
         InputError: the file is there already, or cannot be made.
@@ -159,14 +159,14 @@ def write_key(path: Path, key: Key) -> None:
 
 
 def read_key(path: Path) -> Key:
-    """The key in a file.
+    """Return the key in a file.
 
     Raises:
         InputError: it cannot be read, others may read it, or it holds no key.
     """
     try:
         with open_file(path) as file:
-            # Looked at after the file was opened, so that no other file can take its place in between.
+            # Checked after the file was opened, so that no other file can take its place in between.
             why = _unfit(os.fstat(file.fileno()))
             if why is not None:
                 raise InputError(f"The key file {path} {why}.")
@@ -179,7 +179,7 @@ def read_key(path: Path) -> Key:
 
 
 def _unfit(facts: os.stat_result) -> str | None:
-    """Why a file cannot hold a key; None if it can."""
+    """Return why a file cannot hold a key; None if it can."""
     if facts.st_uid != os.geteuid():
         return (
             f"belongs to user {facts.st_uid}, not to user {os.geteuid()}, who wants it. Give each user a copy"
@@ -194,9 +194,10 @@ def _unfit(facts: os.stat_result) -> str | None:
 
 @contextmanager
 def secured_server(socket: zmq.Socket[bytes], key: Key | None) -> Iterator[None]:
-    """Let only holders of the key connect to a socket that is not bound yet; with None anybody may.
+    """Let only holders of the key connect to a socket that is not bound yet; with None any client may.
 
-    A thread of the socket's context says who may. It has ended when this has: so that must be before the context does.
+    A thread of the socket's context authenticates clients. It ends with this context manager, which must end
+    before the socket's context does.
     """
     if key is None:
         yield
@@ -216,7 +217,7 @@ def secured_server(socket: zmq.Socket[bytes], key: Key | None) -> Iterator[None]
 
 
 def secured_client(socket: zmq.Socket[bytes], key: Key | None) -> None:
-    """Prove to hold the key, and talk only to who holds it too; to be called before the socket connects."""
+    """Make a client prove that it holds the key, and require that of the server; call before connecting."""
     if key is None:
         return
     socket.setsockopt(zmq.CURVE_SERVERKEY, key.public)
@@ -227,10 +228,10 @@ def secured_client(socket: zmq.Socket[bytes], key: Key | None) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class _Holders:
-    """Who may connect: whoever has proved to hold the secret of this public key."""
+    """The clients that may connect: those that have proved to hold the secret of this public key."""
 
     public: bytes
 
     def callback(self, domain: str, proved: bytes) -> bool:
-        """Asked by the authenticator."""
+        """Return whether a client may connect; called by the authenticator."""
         return domain == DOMAIN and proved == self.public

@@ -1,4 +1,4 @@
-"""Worker processes on one machine, and their host: start them, see them through, leave none behind."""
+"""Starts the worker processes of one machine and their host, watches them, and ends them all."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tailcut.errors import ParameterError
 from tailcut.types import Seconds
 
 PATIENCE: Seconds = 5.0
-"""For processes that were asked to end, before they are made to."""
+"""Seconds that a process has to end after SIGTERM, before it is killed."""
 AFTER_FAILURE: Seconds = 1.0
-"""For the others, when one has failed."""
+"""The same for the other workers when one has failed, in seconds."""
 LOOK: Seconds = 0.05
-"""Between two looks at the processes."""
+"""Seconds between two checks of the processes."""
 
 
 def launch(
@@ -41,18 +41,19 @@ def launch(
     tell: Callable[[str], None] | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run a script in so many processes, as `torchrun` would on one machine; the first exit code that is not 0, or 0.
+    """Run a script in worker processes, as `torchrun` does on one machine; return the exit code.
 
-    When one fails the others are ended, unless it only came too late, after the run. The last line that is printed then
-    names the one that failed. Where a process is killed from outside the others go on: with `tailcut.Optimizer` they do
-    not need it. A controller that is killed is started again. Ctrl-C ends them all.
+    It is the first that is not 0, or 0. When a worker fails the others are ended, unless it only came too
+    late, after the run. The last line that is printed then names the failed worker. If a process is killed
+    from outside the others go on: with `tailcut.Optimizer` they do not need it. A killed controller is
+    restarted. Ctrl-C ends them all.
 
     Args:
         script: file and arguments.
-        workers: processes.
-        restarts: how often each process that was killed is started again, after a pause that doubles each time; none
-            once one has ended with 0, or the run is over. If all are killed they are only started again if the script
-            keeps checkpoints, from which they resume.
+        workers: number of processes.
+        restarts: how often each killed process is restarted, after a pause that doubles each time. There is
+            no restart once a worker has ended with 0, or the run is over. If all workers are killed they are
+            restarted only if the script keeps checkpoints, from which they resume.
         prefix: whether every line that workers print begins with the rank of its worker.
         tell: is given every line that they print, from a thread; without it they are printed.
         meanwhile: is called many times a second.
@@ -104,7 +105,7 @@ def launch(
                     _end(running, None if ending is None else ending.failed)
                 host.end(at_once=not is_well)
             except BaseException:
-                # Asked to end once more, it does not wait for reports any longer.
+                # On a second request to end it does not wait for reports any longer.
                 with interruptions.held():
                     host.end(at_once=True)
                 raise
@@ -119,11 +120,11 @@ def launch(
 @final
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the workers ended.
+    """The outcome of a launch.
 
     Attributes:
         failed: the worker that failed; None where none has.
-        is_ending: whether its process still ran then, and only said that it ends with an error.
+        is_ending: whether its process still ran then, and had only reported that it ends with an error.
         has_stopped_others: whether others still ran then.
     """
 
@@ -136,7 +137,7 @@ class Ending:
         if self.failed is None:
             return 0
         code = int(running[self.failed].returncode)
-        # One that took too long to end after its error was killed.
+        # A process that took too long to end after its error was killed.
         return 1 if self.is_ending and code <= 0 else code
 
 
@@ -146,7 +147,7 @@ def _start_all(
     workers: int,
     interruptions: Interruptions,
 ) -> None:
-    """Start them one by one, so that those are known, and are ended, that were started before something goes wrong."""
+    """Start workers one by one, so that after an error the caller knows which ones to end."""
     for worker in range(workers):
         try:
             with interruptions.held():
@@ -159,11 +160,11 @@ def _start_all(
 
 
 def environment(worker: int, workers: int, port: int) -> dict[str, str]:
-    """What tells a process its place among the workers of one machine, as `torchrun` would."""
+    """Return the variables that tell a process its rank on one machine, as `torchrun` does."""
     places = {"RANK": worker, "LOCAL_RANK": worker, "WORLD_SIZE": workers, "LOCAL_WORLD_SIZE": workers}
     told = {name: str(value) for name, value in places.items()}
     told |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    # With more processes than cores, threads only stand in each other's way.
+    # With more processes than cores, threads only compete with each other.
     return told if "OMP_NUM_THREADS" in os.environ else told | {"OMP_NUM_THREADS": "1"}
 
 
@@ -180,19 +181,19 @@ def _watched(
             with interruptions.held():
                 restarts.look(running, time.monotonic(), host.resumes)
         codes = [process.poll() for process in running]
-        # After the codes, so that a worker that ends in between is not overlooked.
+        # Read after the codes, so that a worker that ends in between is not overlooked.
         is_waiting = not host.is_over and bool(restarts.pending(running, host.resumes))
         failed = _failed(running, host)
         if failed is not None:
             return Ending(failed, codes[failed] is None, None in codes[:failed] + codes[failed + 1 :])
         if None not in codes and not is_waiting:
-            # Where all were killed, the first of them stands for all.
+            # If all were killed, the first of them stands for all.
             return Ending(0) if all(codes) else Ending()
         time.sleep(LOOK)
 
 
 def _failed(running: Sequence[subprocess.Popen[bytes]], host: Host) -> int | None:
-    """Return the worker that has failed first, as far as is known; None where none has."""
+    """Return the worker that has failed first, as far as is known; None if none has."""
     workers = {process.pid: worker for worker, process in enumerate(running)}
     failing = [workers[process] for process in host.failing() if process in workers]
     ended = [worker for worker, process in enumerate(running) if _has_failed(process, host)]
@@ -200,17 +201,17 @@ def _failed(running: Sequence[subprocess.Popen[bytes]], host: Host) -> int | Non
 
 
 def _has_failed(process: subprocess.Popen[bytes], host: Host) -> bool:
-    """Whether one has ended, not by somebody else's hand, and not because the run had gone to its end without it."""
+    """Return whether a process ended by an error of its own: not killed, and not too late for the run."""
     code = process.poll() or 0
     return code != 0 and not was_killed(code) and not host.came_late(process.pid)
 
 
 def _end(running: Sequence[subprocess.Popen[bytes]], failed: int | None = None) -> None:
-    """End processes.
+    """Ask processes to end, and kill those that do not end in time.
 
     Args:
-        running: all that were started.
-        failed: one that is ending by itself, with an error; then the others have less time.
+        running: all processes that were started.
+        failed: worker that is ending by itself, with an error; then the others have less time.
     """
     own = [] if failed is None else [running[failed]]
     others = [process for process in running if process not in own]
@@ -233,7 +234,7 @@ def _wait(processes: Sequence[subprocess.Popen[bytes]], until: Seconds) -> None:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """Return a port of this machine that no process listens on."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])

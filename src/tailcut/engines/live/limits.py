@@ -1,8 +1,9 @@
-"""How much one peer may say. Pure: the clock is an argument.
+"""Rate limits for the messages of each peer. Pure: the clock is an argument.
 
-Every message has a price in seconds, and a peer pays with time. One that owes more than `credit` seconds
-is not listened to until time has passed. The rate is more than a worker can say: each of its messages waits for an
-answer. So only one that has gone wrong comes to feel it, however long it or the controller was stopped before.
+Every message adds some seconds to its peer's debt, and the debt shrinks as time passes. Messages of a peer
+that owes more than `credit` seconds are dropped until enough time has passed. A worker cannot reach the
+limit, since each of its messages waits for an answer, however long it or the controller was stopped before:
+only a faulty peer is limited.
 """
 
 from __future__ import annotations
@@ -13,30 +14,30 @@ from typing import final
 from tailcut.types import Seconds
 
 PER_SECOND = 20_000
-"""Messages that one peer may send for as long as it likes."""
+"""Messages per second that one peer may send for any length of time."""
 OFFENCE: Seconds = 0.1
-"""What a message costs that cannot be read, is refused, or is dear to answer."""
+"""Cost of a message that cannot be read, is refused, or is expensive to answer, in seconds."""
 CREDIT: Seconds = 2.0
-"""What a peer may owe: 40,000 messages at once, or 20 offences."""
+"""Largest debt of a peer, in seconds: 40,000 messages at once, or 20 offenses."""
 MOST_PEERS = 1 << 13
-"""Peers remembered. Who is forgotten owes nothing any more."""
+"""Most peers that are remembered. A forgotten peer has no debt."""
 HANDSHAKE_MS = 10_000
-"""For a peer to prove who it is, before its connection is closed."""
+"""Milliseconds that a peer has to authenticate itself, before its connection is closed."""
 BACKLOG = 4096
 """Connections that may wait to be accepted: all workers of a large run connect at once."""
 MOST_UNREAD = 256
-"""Messages of one peer that wait to be read. More stay where they are, at the peer."""
+"""Most unread messages of one peer. Further ones stay in the queue of the peer."""
 
 
 @final
 class Limits:
-    """What each peer owes.
+    """The debt of each peer.
 
     Args:
-        per_second: messages.
-        offence: seconds.
-        credit: seconds.
-        most_peers: remembered.
+        per_second: messages per second that a peer may send.
+        offence: cost of an offense, in seconds.
+        credit: largest debt, in seconds.
+        most_peers: most peers that are remembered.
 
     Example:
         >>> limits = Limits(per_second=1, credit=2.0)
@@ -52,14 +53,14 @@ class Limits:
         most_peers: int = MOST_PEERS,
     ) -> None:
         self._price, self._offence, self._credit, self._most = 1.0 / per_second, offence, credit, most_peers
-        # When each peer will have paid.
+        # The time at which each peer has no debt any more.
         self._paid: dict[bytes, Seconds] = {}
 
     def __len__(self) -> int:
         return len(self._paid)
 
     def admits(self, peer: bytes, now: Seconds) -> bool:
-        """Whether to listen to a message of this peer, which pays for it then."""
+        """Return whether to read a message of this peer; if so, charge it for the message."""
         paid = self._paid.get(peer)
         if paid is None:
             self._pay(peer, now + self._price, now)
@@ -72,7 +73,7 @@ class Limits:
         return True
 
     def charge(self, peer: bytes, now: Seconds) -> None:
-        """What this peer sent was an offence."""
+        """Charge this peer for an offense."""
         self._pay(peer, max(self._paid.get(peer, now), now) + self._offence, now)
 
     def _pay(self, peer: bytes, until: Seconds, now: Seconds) -> None:
@@ -80,5 +81,5 @@ class Limits:
         if len(self._paid) > self._most:
             self._paid = {each: paid for each, paid in self._paid.items() if paid > now}
         if len(self._paid) > self._most:
-            # All of them owe something: the half that was heard of first is let off.
+            # All of them have debts: the older half of the entries is forgotten.
             self._paid = dict(islice(self._paid.items(), len(self._paid) // 2, None))

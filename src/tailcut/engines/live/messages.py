@@ -1,8 +1,9 @@
-"""What workers and the controller say to each other. Plain records, without torch, sockets or clocks.
+"""The messages between workers and the controller. Plain records, without torch, sockets or clocks.
 
-Every message carries the controller's term and the epoch; one of another term or epoch is refused. A worker is its
-place in the process group, from 0. A version counts updates: version v is the parameters after v of them, and the
-round of version v makes version v + 1.
+Every message carries the controller's term and the epoch. The controller ignores those of another term or
+epoch, but for `Hello` and an older `Bye`. A worker is named by its rank in the process group, from 0. A
+version counts updates: version v is the parameters after v of them, and the round of version v makes version
+v + 1.
 
     worker ─▶ controller:  Hello, Meet, Arrived, Applied, Bye, State
     controller ─▶ worker:  New, Close, Go, Limit, Stop, Again, Refused, Over, Free
@@ -32,11 +33,11 @@ MAX_PATH, MAX_NAME = 300, 80
 
 
 class Message(msgspec.Struct, frozen=True, tag=True, array_like=True, forbid_unknown_fields=True):
-    """Any message.
+    """The base of all messages.
 
     Attributes:
-        term: how often a controller has been started for this run.
-        epoch: of the membership; 0 before the first.
+        term: number of controllers that were started for this run.
+        epoch: number of the epoch of the membership; 0 before the first.
     """
 
     term: int
@@ -44,14 +45,14 @@ class Message(msgspec.Struct, frozen=True, tag=True, array_like=True, forbid_unk
 
 
 class Alike(msgspec.Struct, frozen=True, array_like=True):
-    """What must be the same at every worker, or replicas would drift apart.
+    """The properties that must be the same at every worker, or replicas would drift apart.
 
     Attributes:
-        torch: version.
+        torch: version of torch.
         machine: CPU capability or GPU name.
-        optimiser: class and flags.
-        parameters: names, shapes and types, as one digest.
-        settings: of tailcut's own optimiser (clipping, mode), in words.
+        optimiser: class and flags of the optimizer.
+        parameters: names, shapes and types of the parameters, as one digest.
+        settings: settings of tailcut's own optimizer (clipping, mode), in words.
         numbers: a digest of the numbers that the net and the optimizer begin with.
         initial: `broadcast` if workers with other numbers copy those of the first one, `compare` if they are refused.
         unsaved: a digest of the buffers that are not saved with the net; empty if they are not looked at.
@@ -68,13 +69,13 @@ class Alike(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Scatter(msgspec.Struct, frozen=True, array_like=True):
-    """How far the gradients of one update scatter: what `tailcut.types.Measured` needs of them.
+    """The spread of the gradients of one update, for `tailcut.types.Measured`.
 
     Attributes:
-        samples: in the update.
+        samples: samples in the update.
         big: squared norm of the mean gradient.
-        small: mean squared norm of the workers' own.
-        small_samples: that these are means over; of different numbers, the harmonic mean.
+        small: mean squared norm of the workers' own gradients.
+        small_samples: samples in each of these; the harmonic mean if the numbers differ.
     """
 
     samples: int
@@ -84,18 +85,19 @@ class Scatter(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Hello(Message, frozen=True):
-    """A worker is there.
+    """A worker announces itself.
 
     Attributes:
-        worker: its place in the process group.
-        workers: how many there are, as it was told.
-        host, process: where it runs, for messages to people.
-        node: machines by number; workers of one node slow down together.
-        address: where others pull updates from it.
-        version, chain: of its log, which it came to in `term` and `epoch`; 0 for the epoch of one that was in none yet.
-        alike: what must be the same everywhere.
-        is_behind: whether it lacks updates that nobody keeps any more: it is to copy a state.
-        local: the same at workers that one machine's memory and Unix sockets connect; empty where it has neither.
+        worker: its rank in the process group.
+        workers: number of workers that it was told.
+        host, process: host name and process ID, for messages to people.
+        node: number of its machine; workers of one node slow down together.
+        address: address from which others pull its updates.
+        version, chain: version and history hash of its log, as of `term` and `epoch`; the epoch of a worker
+            that was in none yet is 0.
+        alike: properties that must be the same at every worker.
+        is_behind: whether it lacks updates that no worker keeps any more, so that it must copy a state.
+        local: equal for workers that share one machine's memory and Unix sockets; empty without these.
     """
 
     worker: int
@@ -115,9 +117,9 @@ class Meet(Message, frozen=True):
     """A worker's script wants all workers to meet at every version that `every` divides.
 
     Attributes:
-        worker: who.
+        worker: rank of the worker.
         every: versions from one meeting to the next.
-        epochs: how many epochs of so many updates the script's loop has; 0 where it is no loop over epochs.
+        epochs: number of epochs, of `every` updates each, in the script's loop; 0 for another loop.
     """
 
     worker: int
@@ -129,12 +131,12 @@ class Arrived(Message, frozen=True):
     """A worker waits in `step()` with its gradient.
 
     Attributes:
-        worker: who.
-        version: of the parameters the gradient was computed at.
-        samples: that it is a mean over.
-        share: of its mini-batch that they are; under 1 it stopped early.
-        seconds: from the time it had these parameters, by its own clock; the controller goes by its own.
-        finite: False where the gradient overflowed: it is not used, but it has arrived.
+        worker: rank of the worker.
+        version: version of the parameters that the gradient was computed at.
+        samples: number of samples that the gradient is a mean over.
+        share: these samples' share of its mini-batch; below 1 it stopped early.
+        seconds: seconds since it had these parameters, by its own clock; the controller goes by its own.
+        finite: False if the gradient overflowed: it is not used, but it has arrived.
         options: a summary of the optimizer's options, as `options.py` makes it.
     """
 
@@ -151,11 +153,11 @@ class Applied(Message, frozen=True):
     """An accepted worker has applied an update.
 
     Attributes:
-        worker: who.
-        version: after it.
-        chain: of its log, up to there.
-        numbers: a digest of the parameters after it, now and then; empty otherwise.
-        scatter: of the gradients in it, where that is looked at.
+        worker: rank of the worker.
+        version: version after the update.
+        chain: history hash of its log, up to this version.
+        numbers: a digest of the parameters after the update, now and then; empty otherwise.
+        scatter: spread of the gradients in the update; None if it is not measured.
     """
 
     worker: int
@@ -166,7 +168,7 @@ class Applied(Message, frozen=True):
 
 
 class Bye(Message, frozen=True):
-    """A worker leaves its loop and is no longer waited for. It still gives its updates to others, until `Free`."""
+    """A worker leaves its loop; the run no longer waits for it. Others may pull its updates until `Free`."""
 
     worker: int
     version: int
@@ -181,16 +183,16 @@ class State(Message, frozen=True):
 
 
 class New(Message, frozen=True):
-    """A new epoch.
+    """A new epoch begins.
 
     Attributes:
-        members: in it, in order.
-        addresses: where to pull from each of them.
-        base: version that all of them continue from.
-        holder: who has the log up to there.
-        joiners: members that have nothing yet: they copy the holder's state.
+        members: ranks of the workers in it, in order.
+        addresses: address from which to pull updates, for each member.
+        base: version that all members continue from.
+        holder: member that has the log up to `base`.
+        joiners: members that have no state yet: they copy the holder's.
         silence: seconds of another worker's silence after which a worker gives a reduction up.
-        is_local: whether one machine's memory and Unix sockets connect all members: they open no port to reduce.
+        is_local: whether all members share one machine's memory and Unix sockets, and open no port to reduce.
     """
 
     members: tuple[int, ...]
@@ -206,11 +208,11 @@ class Close(Message, frozen=True):
     """A round is closed.
 
     Attributes:
-        version: of the round.
-        accepted: in the order of the ring.
-        scale: what the learning rate is multiplied by in this update.
-        abandon: who is to drop what it computes.
-        needed: the oldest version that a worker is known to be at: nobody asks for updates before it any more.
+        version: version of the round.
+        accepted: workers whose gradients are in the update, in the order of the ring.
+        scale: factor of the learning rate in this update.
+        abandon: workers that are to drop what they compute.
+        needed: the oldest version that a worker is known to be at; no worker needs older updates any more.
     """
 
     version: int
@@ -224,9 +226,9 @@ class Go(Message, frozen=True):
     """A worker that is not in the last update takes part again: it pulls up to `version` and computes there.
 
     Attributes:
-        version: to compute at.
-        deadline: seconds after which it stops by itself; None for none.
-        late: seconds from the close of the round it computed for to its arrival: what the others did not wait.
+        version: version to compute at.
+        deadline: seconds after which it stops by itself; None for no limit.
+        late: seconds from the close of its round to its arrival, which the others did not wait.
     """
 
     version: int
@@ -235,11 +237,11 @@ class Go(Message, frozen=True):
 
 
 class Limit(Message, frozen=True):
-    """How long a worker that is at `version` by itself computes there at most. It answers nothing.
+    """A time limit for a worker that computes at `version` without a `Go`. It is no answer to a message.
 
     Attributes:
-        version: it speaks of.
-        seconds: from the time the worker had these parameters.
+        version: version that the limit is for.
+        seconds: longest time to compute, from when the worker had these parameters.
     """
 
     version: int
@@ -261,15 +263,15 @@ class Over(Message, frozen=True):
 
 
 class Free(Message, frozen=True):
-    """To a worker that has said `Bye`: nobody needs anything of it any more."""
+    """A worker that has said `Bye` is released: no other worker needs its updates any more."""
 
 
 class Refused(Message, frozen=True):
     """The worker cannot take part.
 
     Attributes:
-        why: a sentence for its user.
-        late: whether it comes after the run, or after its own part in it: others may well have done theirs.
+        why: reason, as a sentence for its user.
+        late: whether it comes after the run, or after its own part in it: then the others may have succeeded.
     """
 
     why: str
@@ -289,11 +291,11 @@ class Copy(Message, frozen=True):
 
 
 class NotYet(Message, frozen=True):
-    """The holder does not have it: not yet, or no longer.
+    """The holder does not have what was asked for: not yet, or no longer.
 
     Attributes:
-        version: asked for.
-        oldest, newest: versions whose updates it has.
+        version: version that was asked for.
+        oldest, newest: range of versions whose updates it has.
     """
 
     version: int
@@ -306,14 +308,14 @@ class Where(Message, frozen=True):
 
 
 class Here(Message, frozen=True):
-    """Where a worker is in its script.
+    """The position of a worker in its script.
 
     Attributes:
-        file: of the script's code, or of what it uses; the end of a long path. Empty where nothing runs.
-        line: in it.
-        function: that the line is in.
-        call: what it has called there, of torch.distributed or tailcut; empty for neither.
-        is_collective: whether that is of torch.distributed, and the script's own.
+        file: file of the script or of code that it uses; the end of a long path. Empty if no code runs.
+        line: line number in the file.
+        function: function that the line is in.
+        call: function of torch.distributed or tailcut that is called there; empty for neither.
+        is_collective: whether the call is a collective of torch.distributed that the script itself makes.
     """
 
     file: Annotated[str, msgspec.Meta(max_length=MAX_PATH)]

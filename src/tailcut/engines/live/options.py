@@ -45,7 +45,7 @@ class _Packed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
 @final
 class Summary(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The same, with a digest in the place of long runs.
+    """The options of all groups, with a digest in the place of long runs.
 
     Attributes:
         groups: how many there are.
@@ -61,13 +61,13 @@ _packed, _summaries = msgspec.msgpack.Decoder(_Packed), msgspec.msgpack.Decoder(
 
 
 def opaque(value: object) -> Ext:
-    """Stand for a value that cannot be packed, such as a function. Workers compare its type alone."""
+    """Return a placeholder for a value that cannot be packed, such as a function; only its type counts."""
     kind = type(value)
     return Ext(_OPAQUE, f"{kind.__module__}.{kind.__qualname__}"[:200].encode())
 
 
 def is_packed(value: object) -> bool:
-    """Tell whether this is a value itself, and does not stand for one."""
+    """Return whether this is a value itself, and not a placeholder for one."""
     return not isinstance(value, Ext)
 
 
@@ -107,11 +107,11 @@ def unpack(packed: bytes) -> list[dict[str, Any]]:
 
 
 def summary(packed: bytes, more: Mapping[str, Sequence[Any]] | None = None) -> bytes:
-    """Return what a worker tells of its options when it arrives. Equal options have equal summaries.
+    """Return the summary of a worker's options that it sends as it arrives; equal options have equal ones.
 
     Args:
         packed: the options.
-        more: what is compared beside them: a value for each group, by name.
+        more: further values that are compared: one for each group, by name.
     """
     found = _packed.decode(packed)
     columns: list[tuple[str, Runs | Ext]] = []
@@ -126,7 +126,7 @@ def summary(packed: bytes, more: Mapping[str, Sequence[Any]] | None = None) -> b
 
 
 def read_summary(told: bytes) -> Summary:
-    """Return what a summary holds.
+    """Return the summary in these bytes.
 
     Raises:
         OptionsError: the bytes are no summary.

@@ -103,17 +103,17 @@ class Tracebacks:
         return True
 
     def due(self, now: Seconds) -> list[Traceback]:
-        """Return, and hold no longer, those that were only logged: their processes go on."""
+        """Remove and return the tracebacks that were only logged: their processes go on."""
         due = [each for each in self._held.values() if now - each.begun >= HOLD]
         for each in due:
             del self._held[each.worker]
         return due
 
     def last(self, failed: WorkerId | None) -> tuple[list[Traceback], list[WorkerId]]:
-        """Return, and hold no longer, all that is left, that of the failed worker last; and who had the same error.
+        """Remove and return all tracebacks, the failed worker's last; and the workers with the same error.
 
-        Workers with the same error as the failed one, or that were stopped before they had printed all of it, are left
-        out: they would only say it once more.
+        Tracebacks with the same error as the failed worker's, or that were cut off in the middle of the same
+        lines, are left out: they would only repeat it.
         """
         held, self._held = sorted(self._held.values(), key=lambda each: each.begun), {}
         own = next((each for each in held if each.worker == failed), None)
@@ -126,7 +126,7 @@ class Tracebacks:
 
 
 def prefixed(worker: WorkerId, line: str) -> str:
-    """Return a line that says whose it is.
+    """Return a line with its worker's rank before it.
 
     Example:
         >>> prefixed(3, "loss 0.1")
@@ -159,10 +159,10 @@ def verdict(worker: WorkerId, code: int, has_stopped_others: bool, same: Sequenc
     """Return the last sentence of a run that failed.
 
     Args:
-        worker: the one that failed.
-        code: of its process.
-        has_stopped_others: whether others ran then, and were stopped.
-        same: others that had raised the same error.
+        worker: the worker that failed.
+        code: exit code of its process.
+        has_stopped_others: whether other workers ran then, and were stopped.
+        same: other workers that had raised the same error.
 
     Example:
         >>> verdict(1, 1, has_stopped_others=True, same=[])

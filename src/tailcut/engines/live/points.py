@@ -1,4 +1,4 @@
-"""Points in a worker's course, by name: whoever tests a run can watch them, and strike there. Normally nobody does.
+"""Named points in a worker's execution, which tests watch, and where they inject faults. Normally unused.
 
 submitting ─▶ submitted ─▶ reducing ─▶ (segment … ─▶ summed) ─▶ reduced ─▶ applying ─▶ applied ─▶ reported
                           └▶ pulling ─▶ applying ─▶ applied
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 Watcher: TypeAlias = Callable[[str, int, bytes, tuple[int, ...]], None]
-"""Is told the point, the version it is about, and where one is applied the log's chain after it and who is in it."""
+"""Gets the point, its version, and where an update is applied its history hash and the workers in it."""
 
 
 def _nobody(point: str, version: int, chain: bytes, accepted: tuple[int, ...]) -> None:
-    """Watch nothing."""
+    """Do nothing at a point."""
 
 
 _watcher: Watcher = _nobody
@@ -25,21 +25,21 @@ _wants_chain = False
 
 
 def watch(watcher: Watcher | None, wants_chain: bool = True) -> None:
-    """Tell this one from now on, in this process; None for nobody.
+    """Set the watcher of all points in this process; None removes it.
 
     Args:
-        watcher: is told.
-        wants_chain: whether it wants to know what takes time to work out.
+        watcher: is called at every point.
+        wants_chain: whether it wants the history hash and other values that take time to compute.
     """
     global _watcher, _wants_chain
     _watcher, _wants_chain = watcher or _nobody, watcher is not None and wants_chain
 
 
 def is_watched() -> bool:
-    """Whether it is worth working out what a watcher would be told."""
+    """Return whether a watcher wants the values that take time to compute."""
     return _wants_chain
 
 
 def at(point: str, version: int, chain: bytes = b"", accepted: tuple[int, ...] = ()) -> None:
-    """This worker has come there."""
+    """Tell the watcher that this worker has reached a point."""
     _watcher(point, version, chain, accepted)

@@ -1,4 +1,4 @@
-"""The launcher's output: what its workers print, each line with its rank, and what it has to say itself.
+"""The launcher's output: the lines that its workers print, with their rank if wanted, and its own sentences.
 
 One thread for each stream of a worker reads, and one thread writes. The launcher's own thread does neither: it goes on
 looking after the processes while a terminal is paused.
@@ -24,7 +24,7 @@ from tailcut.engines.live.output import Lines, Traceback, Tracebacks, prefixed
 from tailcut.types import Seconds, WorkerId
 
 LOOK: Seconds = 0.05
-"""Seconds between two looks at sentences that are due, while nothing is printed."""
+"""Seconds between two checks for sentences that are due, while nothing is printed."""
 DELAY: Seconds = 0.1
 """Seconds that a sentence of the controller waits for news of the processes that it names."""
 IDLE: Seconds = 1.0
@@ -34,7 +34,7 @@ PATIENCE: Seconds = 2.0
 MAX_RANK = 999
 """Largest rank whose prefix progress bars leave room for."""
 WAITING = 256
-"""Pieces of output that wait to be written, before workers have to wait."""
+"""Most pieces of output that wait to be written; workers that print more have to wait."""
 
 Tell: TypeAlias = Callable[[str], None]
 
@@ -78,7 +78,7 @@ class Screen:
             return
         if self._bar is not None and self._bar[2] != source:
             self._clear(self._bar, "")
-        # A terminal also shows what is left of a longer one.
+        # A terminal would also show the rest of a longer line.
         file.write(f"\r{text}\x1b[K" if file.isatty() else f"\r{text}")
         file.flush()
         self._bar = (file, text, source)
@@ -123,7 +123,7 @@ class _Source:
 
 @final
 class Relay:
-    """Everything that a launch prints.
+    """The output of a launch.
 
     Args:
         has_prefix: whether lines begin with the worker's rank.
@@ -151,7 +151,7 @@ class Relay:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables for workers that print into pipes: lines come at once, and bars are as wide as a line has room."""
+        """Variables for workers that print into pipes: no buffering, and progress bars that fit."""
         if self.streams == (None, None):
             return {}
         found = {"PYTHONUNBUFFERED": "1"}
@@ -181,12 +181,12 @@ class Relay:
         self._sentences.append((time.monotonic(), sentence))
 
     def look(self) -> None:
-        """Raise what went wrong in writing: somebody who reads results must not go without them unnoticed."""
+        """Raise an error that occurred in writing: missing output must not go unnoticed."""
         if self._problem is not None:
             raise self._problem
 
     def mute(self) -> None:
-        """Drop what is said of the run from here on, and was said a moment ago: it is being stopped.
+        """Drop the sentences on the run from now on, and those of a moment ago: it is being stopped.
 
         The controller says of every worker that is stopped that its process has ended, and that the others go on.
         """
@@ -227,7 +227,7 @@ class Relay:
                 self._came.put((source, came))
 
     def _write(self) -> None:
-        """Write what comes until the end. After an error the rest is still taken in: nobody waits for this thread."""
+        """Write the output until its end. After an error the rest is still read, so that no worker blocks."""
         while True:
             try:
                 came = self._came.get(timeout=LOOK)

@@ -1,8 +1,8 @@
 """A private folder that lasts as long as the process that made it, also where that process is killed.
 
-A process that is killed cannot remove its folder, so the next one does. It must not remove a folder in use, and process
-numbers come again. So the owner holds a lock on a file in its folder, which the system releases when the owner ends,
-however it ends. A folder without that file is not ours to remove.
+A process that is killed cannot remove its folder, so the next one does. It must not remove a folder in use,
+and process IDs are reused. So the owner holds a lock on a file in its folder, which the system releases when
+the owner ends, however it ends. A folder without that file is never removed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _made() -> tuple[Path, int]:
             lock = os.open(folder / LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
             continue
-        with suppress(OSError):  # A file system without locks: nobody can lock it, and nobody removes it.
+        with suppress(OSError):  # A file system without locks: no process can lock it, and none removes it.
             fcntl.flock(lock, fcntl.LOCK_EX)
         # Before it was locked another process may have taken it for one that was left behind.
         with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Processes that are started again when they are killed, one by one, after a pause that doubles each time."""
+"""Restarts of killed processes, one by one, after a pause that doubles each time."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import final
 from tailcut.types import Seconds
 
 PAUSE: Seconds = 0.5
-"""Before a process is started again for the first time."""
+"""Pause before the first restart of a process, in seconds."""
 LONGEST: Seconds = 30.0
-"""Pause."""
+"""Longest pause between restarts, in seconds."""
 STEADY: Seconds = 10.0
-"""After which a process that is killed had been well: the next pause is short again."""
+"""Uptime of a process, in seconds, after which its next pause is the shortest again."""
 CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
 def was_killed(code: int) -> bool:
-    """Whether a process was ended from outside. One that crashes has failed, though a signal ends it too.
+    """Return whether a process was ended from outside. A crash is a failure, though a signal ends it too.
 
     Example:
         >>> was_killed(-signal.SIGKILL), was_killed(-signal.SIGSEGV), was_killed(1), was_killed(0)
@@ -34,13 +34,13 @@ def was_killed(code: int) -> bool:
 @final
 @dataclass(slots=True)
 class Backoff:
-    """When something that ended may begin again.
+    """Exponential backoff between restarts of one process.
 
     Attributes:
-        pause: before it begins again for the first time.
-        longest: pause.
-        steady: seconds of life after which it had been well.
-        times: it has begun again without having been well between.
+        pause: pause before the first restart, in seconds.
+        longest: longest pause, in seconds.
+        steady: uptime that resets the pause, in seconds.
+        times: number of restarts since the last reset.
 
     Example:
         >>> backoff = Backoff(pause=0.5)
@@ -58,24 +58,24 @@ class Backoff:
     _begun: Seconds | None = None
 
     def due(self, ended: Seconds) -> Seconds:
-        """The clock's seconds at which it may begin again, having ended then."""
+        """Return the clock's seconds at which a process that ended at `ended` may restart."""
         if self._begun is not None and ended - self._begun >= self.steady:
             self.times = 0
         return float(ended + min(self.longest, self.pause * 2**self.times))
 
     def begun(self, now: Seconds) -> None:
-        """It has begun again."""
+        """Record a restart."""
         self.times, self._begun = self.times + 1, now
 
 
 @final
 class Restarts:
-    """Worker processes that are started again.
+    """The restarts of killed worker processes.
 
     Args:
-        start: starts one.
-        most: times for each.
-        tell: is told of one that could not be started; by default that goes to standard error.
+        start: starts the process of a worker.
+        most: most restarts of each worker.
+        tell: is told of a restart that was not possible; by default that goes to standard error.
     """
 
     def __init__(

@@ -21,9 +21,9 @@ from tailcut.engines.live.messages import BetweenWorkers, FromController, FromWo
 from tailcut.errors import TailcutError
 
 VERSION = 1
-"""Of the format. Both sides must have the same."""
+"""Version of the format. Both sides must have the same."""
 MOST_BYTES = 1 << 20
-"""Of one message. Gradients do not travel in messages."""
+"""Longest message, in bytes. Gradients do not travel in messages."""
 
 Kind = TypeVar("Kind")
 
@@ -39,7 +39,7 @@ class Reader(Generic[Kind]):
         self._decoder: msgspec.msgpack.Decoder[Kind] = msgspec.msgpack.Decoder(kinds)
 
     def read(self, frame: bytes) -> Kind:
-        """The message in a frame."""
+        """Return the message in a frame."""
         if not 1 < len(frame) <= MOST_BYTES:
             raise WireError(f"A message of {len(frame)} bytes came; they have from 2 to {MOST_BYTES}.")
         if frame[0] != VERSION:
@@ -49,7 +49,7 @@ class Reader(Generic[Kind]):
         try:
             return self._decoder.decode(memoryview(frame)[1:])
         except (ValueError, RecursionError) as problem:
-            # Its own errors are ValueErrors too, but letters that are none, or nests too deep, raise others.
+            # Invalid messages and invalid UTF-8 raise ValueErrors, too deep nesting a RecursionError.
             raise WireError(f"A message could not be read: {problem}.") from problem
 
 
@@ -60,7 +60,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def encode(message: Message) -> bytes:
-    """A message as bytes."""
+    """Return a message as bytes."""
     frame = bytes((VERSION,)) + _encoder.encode(message)
     if len(frame) > MOST_BYTES:
         raise WireError(f"A {type(message).__name__} of {len(frame)} bytes is longer than {MOST_BYTES}.")
@@ -68,5 +68,5 @@ def encode(message: Message) -> bytes:
 
 
 def decode(frame: bytes, reader: Reader[Kind]) -> Kind:
-    """The message in a frame, of the reader's types."""
+    """Return the message in a frame, of the reader's types."""
     return reader.read(frame)

@@ -1,4 +1,4 @@
-"""The record of a run: a folder that the engine writes while nobody waits for it.
+"""The record of a run: a folder that the engine writes while no worker waits for it.
 
     rounds, standing.py ─▶ listeners (listener.py) ─▶ run_files.py    run.json, rounds.jsonl, now.json
                                                  ├▶ straggling.py   stragglers.json, and a few lines at the end

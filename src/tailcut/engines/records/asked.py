@@ -1,4 +1,4 @@
-"""What was asked of a run, and who takes part in it: `run.json`."""
+"""The settings of a run, and the workers that take part in it: `run.json`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_WORKERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Taker:
-    """One who takes part: where it runs."""
+    """One worker that takes part: where it runs."""
 
     worker: WorkerId
     host: str
@@ -29,18 +29,18 @@ class Taker:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for.
+    """The settings of a run.
 
     Attributes:
-        policy, rate: names, as they were given.
+        policy, rate: names of the policy and the learning-rate rule, as they were given.
         late: `finish` or `abandon`.
-        workers: how many.
+        workers: number of workers.
         total: version at which the run ends, None for when all have left.
-        tailcut: its version.
-        started: when, by the calendar: ISO 8601 with the time zone.
-        clock: seconds on the controller's clock at that moment; rounds are told by this clock.
-        host, process: of the controller.
-        takers: those who take part, by worker; empty until all are there.
+        tailcut: version of tailcut.
+        started: date and time of the start, in ISO 8601 with the time zone.
+        clock: seconds on the controller's clock at that moment; times of rounds are on this clock.
+        host, process: host name and process id of the controller.
+        takers: the workers that take part, in order; empty until all are there.
     """
 
     policy: str
@@ -56,19 +56,19 @@ class Asked:
     takers: tuple[Taker, ...] = ()
 
     def with_takers(self, takers: tuple[Taker, ...]) -> Asked:
-        """The same, and who takes part."""
+        """Return the same settings, with the workers that take part."""
         return replace(self, takers=takers)
 
     def as_json(self) -> str:
-        """As `run.json` says it."""
+        """Return the text of `run.json`."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n"
 
 
 def read_asked(file: Path) -> Asked:
-    """What `run.json` says.
+    """Return the settings in `run.json`.
 
     Raises:
-        InputError: there is none, or it is damaged.
+        InputError: there is no such file, or it is damaged.
     """
     try:
         values = read_json(file)

@@ -1,4 +1,4 @@
-"""What later lines of a record take back. Found before it is read, so that it can be read line by line."""
+"""The changes in a record to its earlier lines: found first, so that the record can be read line by line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _KINDS = ("back", "skipped")
 @final
 @dataclass(slots=True)
 class Changes:
-    """Of one record; lines have numbers from 1.
+    """The changes in one record; its lines are numbered from 1.
 
     Attributes:
-        lines: how many there were.
-        returns: number of a line, and the version that the run went back to there.
-        skips: number of a line, and the version whose gradients were lost.
+        lines: number of lines.
+        returns: pairs of the number of a line, and the version that the run went back to there.
+        skips: pairs of the number of a line, and the version whose gradients were lost.
 
     Example:
         >>> changes = changes_in(['{"kind": "round", "version": 0}', '{"kind": "back", "version": 0}'])
@@ -33,16 +33,16 @@ class Changes:
     skips: list[tuple[int, int]] = field(default_factory=list)
 
     def stands(self, number: int, version: int) -> bool:
-        """Whether what a line says of a version was not undone later."""
+        """Return whether no later line has undone what a line says of a version."""
         return not any(later > number and to <= version for later, to in self.returns)
 
     def is_lost(self, number: int, version: int) -> bool:
-        """Whether the gradients of the round in a line were lost, as a later one tells."""
+        """Return whether a later line says that the gradients of the round in a line were lost."""
         return any(later > number and skipped == version for later, skipped in self.skips)
 
 
 def changes_of(file: Path) -> Changes:
-    """Of a record.
+    """Return the changes in the file of a record.
 
     Raises:
         OSError: it cannot be read.
@@ -51,7 +51,7 @@ def changes_of(file: Path) -> Changes:
 
 
 def changes_in(lines: Iterable[str]) -> Changes:
-    """Of lines; what is damaged is passed over, and told by whoever reads all of them."""
+    """Return the changes in some lines; skip damaged ones, which are refused when the record is read."""
     found = Changes()
     for number, line in enumerate(lines, 1):
         found.lines = number

@@ -1,9 +1,9 @@
-"""A run's folder: every file name in it, and who may write there.
+"""A run's folder: every file name in it, and the claim of one run to it.
 
-run.json          what was asked for, and who takes part
+run.json          the settings, and the workers that take part
 rounds.jsonl      one line per closed round; what became of late gradients; how the run ended
-now.json          what is going on, replaced several times a second
-stragglers.json   who was slow, written at the end
+now.json          the current state, replaced several times a second
+stragglers.json   the report on slow workers, written at the end
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ RUN, ROUNDS, NOW, STRAGGLERS = "run.json", "rounds.jsonl", "now.json", "straggle
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Where the record of a run lives."""
+    """The folder that holds the record of a run."""
 
     root: Path
 
     @property
     def run(self) -> Path:
-        """What was asked for."""
+        """Return the path of the run's settings."""
         return self.root / RUN
 
     @property
     def rounds(self) -> Path:
-        """Round by round."""
+        """Return the path of the lines, round by round."""
         return self.root / ROUNDS
 
     @property
     def now(self) -> Path:
-        """What is going on."""
+        """Return the path of the current state."""
         return self.root / NOW
 
     @property
     def stragglers(self) -> Path:
-        """Who was slow."""
+        """Return the path of the report on stragglers."""
         return self.root / STRAGGLERS
 
     @property
     def holds_run(self) -> bool:
-        """Whether anything of a run is there."""
+        """Return whether any file of a run is there."""
         return any(file.exists() for file in (self.run, self.rounds, self.now, self.stragglers))
 
     def refuse_run(self) -> None:
-        """Say so where a run is there already.
+        """Refuse a folder that holds a run already.
 
         Raises:
-            InputError: it is.
+            InputError: it does.
         """
         if self.holds_run:
             raise InputError(self._taken())
@@ -61,7 +61,7 @@ class RunFolder:
         """Make the folder this run's; other files in it do no harm.
 
         Args:
-            run: what `run.json` is to say.
+            run: text of `run.json`.
 
         Raises:
             InputError: it holds a run already, or cannot be written.
@@ -69,11 +69,11 @@ class RunFolder:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self.refuse_run()
-            # Of two that come at once one is refused.
+            # Mode "x": of two runs that start at once one is refused.
             with self.run.open("x", encoding="utf-8") as file:
                 file.write(run)
         except FileExistsError as error:
-            # Of the folder itself, where a file has its name.
+            # Also raised for the folder itself, where a file has its name.
             told = self._taken() if self.root.is_dir() else f"{self.root} is a file. Give a folder."
             raise InputError(told) from error
         except OSError as error:
@@ -85,11 +85,11 @@ class RunFolder:
         return f"{self.root} holds a run already. Give another folder, such as {self._fresh()}."
 
     def _fresh(self) -> Path:
-        """A folder beside it that is not there."""
+        """Return a folder beside it that does not exist."""
         names = (self.root.with_name(f"{self.root.name}-{number}") for number in count(2))
         return next(folder for folder in names if not folder.exists())
 
 
 def reason(error: OSError) -> str:
-    """Why a file could not be written, without its path."""
+    """Return why a file could not be written, without its path."""
     return error.strerror or str(error)

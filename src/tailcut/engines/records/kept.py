@@ -1,8 +1,8 @@
-"""What a policy has learnt, in two files: the newest, and the one before it, for where the newest is damaged.
+"""The learnt state of a policy, in two files: the newest, and the one before it if the newest is damaged.
 
 FOLDER/policy.safetensors           the newest
 FOLDER/policy-before.safetensors    the one before it
-FOLDER/policy-next.safetensors      one that was to be the newest, where that was broken off
+FOLDER/policy-next.safetensors      one that was to be the newest, where the writing was interrupted
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def keep_learnt(file: Path, state: PolicyState, name: str = "") -> None:
     """Write a state to a file, and wait until it is on the disk; the state that is there is kept as the one before.
 
     Args:
-        file: of the newest.
-        state: what the policy has learnt.
-        name: the policy's, for messages; empty where it has none.
+        file: file of the newest state.
+        state: learnt state of the policy.
+        name: the policy's name, for messages; empty where it has none.
 
     Raises:
         InputError: it cannot be written; what was kept is still there.
@@ -33,7 +33,7 @@ def keep_learnt(file: Path, state: PolicyState, name: str = "") -> None:
     following = _beside(file, "next")
     save_state(following, state, name)
     try:
-        # Whenever this is broken off, one of the two is there and whole.
+        # Whenever this is interrupted, one of the two is there and whole.
         with suppress(FileNotFoundError):
             file.replace(_beside(file, "before"))
         following.replace(file)
@@ -50,18 +50,18 @@ def kept_learnt(file: Path, policy: Policy, say: Callable[[str], None], name: st
     Args:
         file: as it was given to `keep_learnt`.
         policy: the policy that is to continue with the state.
-        say: is told, in a sentence, of each that is passed over.
-        name: the policy's, for messages; empty where it has none.
+        say: is called with a sentence about each file that is skipped.
+        name: the policy's name, for messages; empty where it has none.
     """
     there = [each for each in (file, _beside(file, "before")) if each.exists()]
     for each in there:
         try:
             return load_state(each, policy)
         except OtherPolicyError as problem:
-            # The one before is older, and no state to continue from either.
+            # The file before is older, and no state to continue from either.
             say(_changed(file, name, problem.saved_by))
             return None
-        # Whatever it is, the run goes on.
+        # Whatever is wrong with the file, the run goes on.
         except Exception as problem:
             say(f"What the policy had learnt is passed over. {problem}")
     if there:

@@ -1,4 +1,4 @@
-"""What the policy has learnt, kept in a file for a controller that may have to take this one's place."""
+"""The learnt state of the policy, kept in a file for a replacement controller."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tailcut.round import Rounds
 from tailcut.types import RoundRecord, Seconds
 
 EVERY: Seconds = 1.0
-"""Between two savings."""
+"""Shortest time between two saves, in seconds."""
 
 
 @final
 class Learnt(Listener):
-    """Keeps the policy's state in a file, and begins with the one that is there.
+    """A listener that keeps the policy's state in a file, and begins with the state that is there.
 
-    It is written in a thread: workers wait for the controller, and it is not to wait for the disk.
+    A thread writes it: workers wait for the controller, which is not to wait for the disk.
 
     Args:
-        file: where; the one before it is kept beside it.
-        policy: whose state it is.
-        rounds: that it decides; they begin with what was learnt before.
-        say: is told sentences for the user, from that thread too.
-        name: the policy's, for messages; empty where it has none.
+        file: file of the newest state; the one before is kept beside it.
+        policy: policy whose state it is.
+        rounds: rounds that the policy decides; they begin with the state that is there.
+        say: is called with sentences for the user, from that thread too.
+        name: the policy's name, for messages; empty where it has none.
     """
 
     def __init__(
@@ -41,32 +41,32 @@ class Learnt(Listener):
         self._next, self._rounds, self._kept = 0.0, 0, 0
         self._writer = ThreadPoolExecutor(1, "tailcut-learnt")
         self._write: Future[None] | None = None
-        # Of the writer's thread:
+        # Used by the writer's thread only:
         self._has_failed = False
         found = kept_learnt(file, policy, say, name)
         if found is not None:
             rounds.state = found
 
     def round(self, record: RoundRecord) -> None:
-        """There is something to learn."""
+        """Note that there is a new state to save."""
         self._rounds += 1
 
     def settled(self, settle: Settle) -> None:
-        """Nothing to keep."""
+        """Do nothing: the state is saved after rounds."""
 
     def look(self, standing: Standing, now: Seconds) -> None:
-        """Keep the state, if it has changed and was not kept just before."""
+        """Save the state, if a round has closed since the last save and that was not just before."""
         if now >= self._next and (self._write is None or self._write.done()):
             self._next = now + EVERY
             self._keep(standing)
 
     def end(self, standing: Standing, now: Seconds) -> None:
-        """Keep what was learnt last: the run may be taken up again, for more updates."""
+        """Save the last state: the run may be resumed, for more updates."""
         self._keep(standing)
         self.give_up()
 
     def give_up(self) -> None:
-        """What is being written is there when whoever comes next looks for it."""
+        """Wait until the state is written, so that a replacement controller finds it."""
         self._writer.shutdown()
 
     def _keep(self, standing: Standing) -> None:
@@ -75,7 +75,7 @@ class Learnt(Listener):
             self._write = self._writer.submit(self._written, standing.learnt)
 
     def _written(self, state: PolicyState) -> None:
-        """Write, in the thread; a failure is told once, and the next state is tried at its time."""
+        """Write a state, in the thread; a failure is told once, and the next state is tried in its turn."""
         try:
             keep_learnt(self._file, state, self._name)
             self._has_failed = False

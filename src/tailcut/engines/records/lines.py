@@ -4,7 +4,7 @@
 {"kind": "settled", …}    what became of a gradient that was pending when its round closed, and its run time
 {"kind": "back", …}       the run went back to an older version, because parameters were lost; why
 {"kind": "skipped", …}    the gradients that a round had taken were lost before they were added; why
-{"kind": "end", …}        how it ended; a record without this line is of a run that was broken off
+{"kind": "end", …}        how it ended; a record without this line is of a run that was interrupted
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _RoundHead:
 
 @dataclass(frozen=True, slots=True)
 class _RoundTail:
-    """What forecasts and gradients of a round showed."""
+    """The weights of a round's forecasts, and the measurements of its gradients."""
 
     weights: dict[str, float]
     measured: Measured | None
@@ -63,7 +63,7 @@ class _Settled:
 
 
 def round_line(record: RoundRecord) -> dict[str, Any]:
-    """A closed round as it is written."""
+    """Return a closed round as it is written."""
     seconds, observed = aligned(record)
     return {
         "kind": "round",
@@ -87,7 +87,7 @@ def round_line(record: RoundRecord) -> dict[str, Any]:
 
 
 def without_gradients(record: RoundRecord) -> RoundRecord:
-    """A round whose accepted gradients were lost."""
+    """Return a round as one whose accepted gradients were lost."""
     fates = np.where(record.fates == Fate.USED, Fate.LOST, record.fates)
     return replace(
         record, accepted=np.zeros_like(record.accepted), fates=fates, staleness=record.staleness[:0]
@@ -95,7 +95,7 @@ def without_gradients(record: RoundRecord) -> RoundRecord:
 
 
 def aligned(record: RoundRecord) -> tuple[FloatArray, np.ndarray[Any, np.dtype[np.bool_]]]:
-    """Run times by worker of the roster, NaN where nothing is known; and whether they were seen themselves."""
+    """Return run times by worker of the roster, NaN where unknown, and whether each was observed itself."""
     ids, known = record.roster.workers, record.run_times
     seconds, observed = np.full(len(ids), np.nan), np.zeros(len(ids), dtype=np.bool_)
     # Workers of the roster increase, and run times are of some of them.
@@ -105,13 +105,13 @@ def aligned(record: RoundRecord) -> tuple[FloatArray, np.ndarray[Any, np.dtype[n
 
 
 def round_of(values: dict[str, Any]) -> RoundRecord:
-    """The closed round that a line tells of.
+    """Return the closed round in the values of a line.
 
     Raises:
-        ValueError, TypeError, KeyError: it tells of none.
+        ValueError, TypeError, KeyError: they are none.
     """
     head = _part(_RoundHead, values, finite=True)
-    # What gradients showed may be infinite or no number: the training diverged.
+    # Measurements of gradients may be infinite or NaN: the training diverged.
     shown = _part(_RoundTail, values, finite=False)
     _check_lengths(values)
     ids, nodes = _ints(values, "workers"), _ints(values, "nodes")
@@ -138,7 +138,7 @@ def round_of(values: dict[str, Any]) -> RoundRecord:
 
 
 def settled_line(settle: Settle) -> dict[str, Any]:
-    """A settled gradient as it is written."""
+    """Return a settled gradient as it is written."""
     return {
         "kind": "settled",
         "version": settle.version,
@@ -149,10 +149,10 @@ def settled_line(settle: Settle) -> dict[str, Any]:
 
 
 def settled_of(values: dict[str, Any]) -> Settle:
-    """The settled gradient that a line tells of.
+    """Return the settled gradient in the values of a line.
 
     Raises:
-        ValueError, TypeError, KeyError: it tells of none.
+        ValueError, TypeError, KeyError: they are none.
     """
     told = _part(_Settled, values, finite=False)
     if told.worker < 0 or told.version < 0:

@@ -1,4 +1,4 @@
-"""Who is told what happens in a run, when nobody waits for the controller. What listeners fail at ends no training."""
+"""Listeners to a run's events, called when no worker waits for the controller. Their failures end no run."""
 
 from __future__ import annotations
 
@@ -13,97 +13,97 @@ from tailcut.types import RoundRecord, Seconds
 
 
 class Listener(ABC):
-    """Is told of a run. Times are the controller's clock."""
+    """An object that is told the events of a run. Times are on the controller's clock, in seconds."""
 
     @abstractmethod
     def round(self, record: RoundRecord) -> None:
-        """A round has closed."""
+        """Take in a closed round."""
 
     @abstractmethod
     def settled(self, settle: Settle) -> None:
-        """A gradient that was pending at its close has come, or never will."""
+        """Take in a gradient that was pending at the close of its round: it has come, or never will."""
 
     def back(self, version: int, why: str) -> None:
-        """The run has gone back to parameters of an older version; rounds from there on are made again."""
+        """Take in that the run has gone back to an older version; rounds from there on are made again."""
         del version, why
 
     def skipped(self, version: int, why: str) -> None:
-        """The gradients that a round had taken were lost before they were added."""
+        """Take in that the gradients that a round had taken were lost before they were added."""
         del version, why
 
     @abstractmethod
     def look(self, standing: Standing, now: Seconds) -> None:
-        """Nobody waits for anything just now; called several times a second."""
+        """Use a moment in which no worker waits for the controller; called several times a second."""
 
     @abstractmethod
     def end(self, standing: Standing, now: Seconds) -> None:
-        """The run is over; nothing comes after."""
+        """Finish: the run is over, and nothing comes after."""
 
     def hand_over(self) -> None:
-        """Whoever tells it ends before the run does, and another may go on; nothing comes after here."""
+        """Release everything, as this controller ends before the run, which another may continue."""
         self.give_up()
 
     @abstractmethod
     def give_up(self) -> None:
-        """Let go of everything, whatever the state; nothing comes after."""
+        """Release everything, whatever the state; nothing comes after."""
 
 
 @final
 class Several(Listener):
-    """Tells each of several; none by default."""
+    """A listener that tells each of several others; none by default."""
 
     def __init__(self, each: Sequence[Listener] = ()) -> None:
         self._each = each
 
     def round(self, record: RoundRecord) -> None:
-        """Tell all."""
+        """Tell each listener."""
         for one in self._each:
             one.round(record)
 
     def settled(self, settle: Settle) -> None:
-        """Tell all."""
+        """Tell each listener."""
         for one in self._each:
             one.settled(settle)
 
     def back(self, version: int, why: str) -> None:
-        """Tell all."""
+        """Tell each listener."""
         for one in self._each:
             one.back(version, why)
 
     def skipped(self, version: int, why: str) -> None:
-        """Tell all."""
+        """Tell each listener."""
         for one in self._each:
             one.skipped(version, why)
 
     def look(self, standing: Standing, now: Seconds) -> None:
-        """Tell all."""
+        """Tell each listener."""
         for one in self._each:
             one.look(standing, now)
 
     def end(self, standing: Standing, now: Seconds) -> None:
-        """Tell all."""
+        """Tell each listener."""
         for one in self._each:
             one.end(standing, now)
 
     def hand_over(self) -> None:
-        """Tell all."""
+        """Tell each listener."""
         for one in self._each:
             one.hand_over()
 
     def give_up(self) -> None:
-        """Tell all."""
+        """Tell each listener."""
         for one in self._each:
             one.give_up()
 
 
 @final
 class Guarded(Listener):
-    """Tells another until it fails to write; says so once, and the run goes on without it.
+    """A listener that tells another one until that fails to write; the run goes on without it.
 
     Args:
-        inner: the other.
-        what: it keeps and where, for the sentence: "The record in runs/7".
-        say: is told the sentence.
+        inner: the other listener.
+        what: name of what that keeps and where, for the sentence: "The record in runs/7".
+        say: is called with the sentence, once.
     """
 
     def __init__(self, inner: Listener, what: str, say: Callable[[str], None]) -> None:
@@ -111,35 +111,35 @@ class Guarded(Listener):
         self._what, self._say = what, say
 
     def round(self, record: RoundRecord) -> None:
-        """Tell it."""
+        """Tell the inner listener."""
         self._try(lambda inner: inner.round(record))
 
     def settled(self, settle: Settle) -> None:
-        """Tell it."""
+        """Tell the inner listener."""
         self._try(lambda inner: inner.settled(settle))
 
     def back(self, version: int, why: str) -> None:
-        """Tell it."""
+        """Tell the inner listener."""
         self._try(lambda inner: inner.back(version, why))
 
     def skipped(self, version: int, why: str) -> None:
-        """Tell it."""
+        """Tell the inner listener."""
         self._try(lambda inner: inner.skipped(version, why))
 
     def look(self, standing: Standing, now: Seconds) -> None:
-        """Tell it."""
+        """Tell the inner listener."""
         self._try(lambda inner: inner.look(standing, now))
 
     def end(self, standing: Standing, now: Seconds) -> None:
-        """Tell it."""
+        """Tell the inner listener."""
         self._try(lambda inner: inner.end(standing, now))
 
     def hand_over(self) -> None:
-        """Tell it."""
+        """Tell the inner listener."""
         self._try(lambda inner: inner.hand_over())
 
     def give_up(self) -> None:
-        """Tell it."""
+        """Tell the inner listener."""
         self._try(lambda inner: inner.give_up())
 
     def _try(self, tell: Callable[[Listener], None]) -> None:

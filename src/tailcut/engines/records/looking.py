@@ -1,4 +1,4 @@
-"""Look at a running engine: what each worker does, and since when."""
+"""Snapshots of a running engine: what each worker does, and since when."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailcut.types import Seconds, WorkerId
 
 @final
 class Looking:
-    """One look after the other.
+    """The snapshots of one run, which remember since when each worker does what it does.
 
     Args:
         began: the clock's seconds when the engine began.
@@ -26,7 +26,7 @@ class Looking:
     def look(
         self, standing: Standing, tally: Tally, now: Seconds, written: Seconds, over: bool = False
     ) -> Now:
-        """How it stands at `now`; `written` is the same moment on the calendar's clock."""
+        """Return the state of the run at `now`; `written` is the same moment in seconds since 1970."""
         workers = tuple(self._worker(at, tally, now) for at in standing.workers)
         self._last = now
         return Now(
@@ -51,7 +51,7 @@ class Looking:
         return WorkerNow(*where, at.doing, at.version, since, share.rounds, share.accepted)
 
     def _moment(self, at: At, now: Seconds) -> Seconds:
-        """Since when the worker does what it does. Most changes go with a message of its own."""
+        """Return since when the worker does what it does. Most changes go with a message of its own."""
         known = self._since.get(at.worker)
         if known is None or known[:2] != (at.doing, at.version):
             moment = at.heard if self._last < at.heard else now
@@ -60,5 +60,5 @@ class Looking:
 
 
 def takers(standing: Standing) -> tuple[Taker, ...]:
-    """Who takes part."""
+    """Return the workers that take part."""
     return tuple(Taker(at.worker, at.host, at.process, at.node) for at in standing.workers)

@@ -1,4 +1,4 @@
-"""What is going on in a run: `now.json`, replaced several times a second."""
+"""The current state of a run: `now.json`, replaced several times a second."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tailcut.typed_values import typed
 from tailcut.types import Seconds, WorkerId
 
 DOING = ("starts", "computes", "waits", "reduces", "drops", "left")
-"""What a worker can do."""
+"""Names of all activities of a worker."""
 MAX_SECONDS: Seconds = 1e12
 """Longest time that is believed, in seconds: 30,000 years."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerNow:
-    """One worker.
+    """The current state of one worker.
 
     Attributes:
-        worker: its place.
-        host, process: where it runs.
-        doing: one of `DOING`.
-        version: that it does so at, or goes to.
-        seconds: since when, give or take a quarter of a second.
+        worker: its place, from 0.
+        host, process: host name and process id of the worker.
+        doing: its activity, one of `DOING`.
+        version: version that it does so at, or goes to.
+        seconds: time since it began to, in seconds, give or take a quarter of a second.
         rounds: closed rounds that it took part in.
-        accepted: those its gradient was used in.
+        accepted: number of these rounds that its gradient was used in.
     """
 
     worker: WorkerId
@@ -43,25 +43,25 @@ class WorkerNow:
 
     @property
     def share(self) -> float | None:
-        """Of its rounds its gradient was used in; None before the first."""
+        """Return the share of its rounds that its gradient was used in; None before the first."""
         return self.accepted / self.rounds if self.rounds else None
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The whole run.
+    """The current state of the whole run.
 
     Attributes:
-        written: when, in seconds of the calendar's clock (since 1970).
+        written: time of the writing, in seconds since 1970.
         running: seconds since the controller began.
-        version: of the newest parameters.
-        rounds: closed.
+        version: version of the newest parameters.
+        rounds: number of closed rounds.
         cutoffs: gradients used in each of the last rounds.
-        seconds_per_round, gradients_per_second: over these; None before the first.
-        saved: seconds that waiting for everybody would have added, as far as is known.
-        unknown: rounds of which more may have been saved, because somebody's run time is not known.
-        over: whether the run has ended. why: it failed; None where it did not.
-        workers: by place.
+        seconds_per_round, gradients_per_second: means over these rounds; None before the first.
+        saved: seconds that waiting for all workers would have added, as far as is known.
+        unknown: rounds of which more may have been saved, because a worker's run time is not known.
+        over: whether the run has ended. why: reason why it failed; None where it did not.
+        workers: state of each worker, by place.
     """
 
     written: Seconds
@@ -78,16 +78,16 @@ class Now:
     workers: tuple[WorkerNow, ...]
 
     def as_json(self) -> str:
-        """As `now.json` says it."""
+        """Return the text of `now.json`."""
         return json.dumps(asdict(self)) + "\n"
 
 
 def read_now(file: Path, workers: int | None = None) -> Now | None:
-    """What `now.json` says; None where there is none yet.
+    """Return the state in `now.json`; None where there is no such file yet.
 
     Args:
-        file: of a run.
-        workers: how many the run has, where that is known.
+        file: `now.json` of a run.
+        workers: number of workers of the run, where that is known.
 
     Raises:
         InputError: it cannot be read.

@@ -1,4 +1,4 @@
-"""Read the record of a run, finished or broken off."""
+"""Read the record of a run, finished or interrupted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tailcut.types import RoundRecord
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended: at which version, and why it failed; None where it ended as it should."""
+    """The end of a run: its version, and why the run failed; None where it ended as it should."""
 
     version: int
     why: str | None
@@ -32,10 +32,10 @@ class RecordedRun:
     """A run as its folder tells it.
 
     Attributes:
-        folder: where it lies.
-        asked: what was asked for.
+        folder: the run's folder.
+        asked: the settings of the run.
         lines: closed rounds and settled gradients, in the order in which the controller learnt of them.
-        ending: how it ended; None if it was broken off, or still runs.
+        ending: how it ended; None if it was interrupted, or still runs.
         returns: versions that it went back to, in order; rounds after them that were undone are not in `lines`.
     """
 
@@ -47,7 +47,7 @@ class RecordedRun:
 
     @property
     def rounds(self) -> list[RoundRecord]:
-        """Closed rounds, in order."""
+        """Return the closed rounds, in order."""
         return [line for line in self.lines if isinstance(line, RoundRecord)]
 
 
@@ -80,8 +80,9 @@ def hand_on(folder: Path, take: Callable[[RoundRecord | Settle], None]) -> Read:
     """Hand on every line that counts, one after the other: a record may be longer than there is memory for.
 
     Args:
-        folder: of a run.
-        take: is given closed rounds and settled gradients, in the order in which the controller learnt of them.
+        folder: folder of a run.
+        take: is called with closed rounds and settled gradients, in the order in which the controller learnt
+            of them.
 
     Raises:
         InputError: something is damaged; the message says what.
@@ -102,14 +103,14 @@ def hand_on(folder: Path, take: Callable[[RoundRecord | Settle], None]) -> Read:
 
 @final
 class Read:
-    """What has been read so far.
+    """A reader of a record's lines, with the facts that it has read so far.
 
     Args:
-        changes: what later lines take back.
-        take: is given what counts.
+        changes: changes of later lines to earlier ones.
+        take: is called with each closed round and settled gradient that counts.
 
     Attributes:
-        ending: how it ended; None if it did not. returns: versions that it went back to.
+        ending: how the run ended; None if it did not. returns: versions that it went back to.
     """
 
     def __init__(self, changes: Changes, take: Callable[[RoundRecord | Settle], None]) -> None:
@@ -118,7 +119,7 @@ class Read:
         self._changes, self._take, self._newest = changes, take, -1
 
     def take(self, number: int, values: dict[str, Any]) -> None:
-        """One line more."""
+        """Read one more line."""
         match values.pop("kind"):
             case "round":
                 self._round(number, round_of(values))

@@ -15,19 +15,19 @@ from tailcut.types import BoolArray, Fate, FloatArray, RoundRecord, Seconds, Wor
 
 NEVER_CAME = (Fate.LOST, Fate.PENDING)
 DIGITS = 9
-"""Of seconds of overhead: clocks tell nanoseconds, and differences of moments no more than that."""
+"""Decimal places of the overhead in seconds: clocks tell nanoseconds, and differences of times no more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replayable:
-    """What a run can be replayed from.
+    """The table and numbers that a run can be replayed from.
 
     Attributes:
         table: run times, censored ones marked; a row is every worker's next piece of work.
         overhead: mean seconds per round beside the run times.
         late_finish: whether late workers finished their work.
         closed: rounds of the run; the table may have fewer.
-        shortest: who began on so few rounds that the table ends there; None if it has all rounds.
+        shortest: worker that began on so few rounds that the table ends there; None if it has all rounds.
     """
 
     table: Table
@@ -38,12 +38,13 @@ class Replayable:
 
 
 def replayable(run: RecordedRun) -> Replayable:
-    """The run times of a run, to be replayed under any policy.
+    """Return the run times of a run, to be replayed under any policy.
 
-    A worker that was still busy with an older round when a round closed never began on that one. Such holes are
-    closed up: row k is the k-th piece of work of every worker. Left open, they would let whoever waits for all go on
-    without the slowest workers. The table ends where the first worker has no more, unless that one never came back
-    from its last piece of work and was away for longer than ever before: then it is censored there, and gone.
+    A worker that was still busy with an older round when a round closed never began on that one. Such holes
+    are closed up: row k is the k-th piece of work of every worker. Left open, they would let a policy that
+    waits for all go on without the slowest workers. The table ends where the first worker has no more, unless
+    it never came back from its last piece of work and was away for longer than ever before: then it is
+    censored there, and gone.
 
     Raises:
         InputError: no round was closed.
@@ -74,10 +75,10 @@ def replayable(run: RecordedRun) -> Replayable:
 
 
 def overhead_of(rounds: list[RoundRecord]) -> Seconds:
-    """Mean seconds of a round that no run time accounts for: the update, and the way of messages.
+    """Return the mean seconds of a round that no run time accounts for: the update, and messages.
 
-    From a close to the next opening, on the controller's clock; and, of those who were free at the opening, the last
-    one's arrival against the longest run time.
+    It is the time from a close to the next opening, on the controller's clock; and, among the workers that
+    were free at the opening, the last arrival less the longest run time.
     """
     gaps = [
         two.opened - (one.opened + one.elapsed)
@@ -89,7 +90,7 @@ def overhead_of(rounds: list[RoundRecord]) -> Seconds:
 
 
 def _way(record: RoundRecord) -> Seconds | None:
-    """Seconds between opening and arrivals that no run time accounts for; None where nobody came straight."""
+    """Return the seconds from opening to arrivals beside run times; None if no free worker arrived."""
     ids, seen = record.roster.workers, record.run_times
     where = np.searchsorted(ids, seen.workers)
     straight = seen.observed & np.isfinite(record.arrivals[where]) & np.isnan(record.roster.busy[where])
@@ -103,10 +104,10 @@ def _mean(values: list[float]) -> float:
 
 
 def _column(times: Times, worker: int, end: Seconds) -> tuple[FloatArray, BoolArray]:
-    """A worker's pieces of work in order, rounds without it kept; NaN where it took no part."""
+    """Return a worker's run times in order, and which were observed; NaN where it took no part."""
     seconds, observed = times.seconds[:, worker].copy(), times.observed[:, worker].copy()
     fates = times.fates[:, worker]
-    # The record ends before they came.
+    # The record ends before these gradients came.
     pending = fates == Fate.PENDING
     seconds[pending] = np.where(end > times.opened[pending], end - times.opened[pending], np.nan)
     keep = fates != Fate.UNSTARTED

@@ -13,12 +13,12 @@ from tailcut.ledger import is_run_time
 from tailcut.types import NO_NODE, BoolArray, Fate, FloatArray, IntArray, RoundRecord, Seconds
 
 MOST_ROSTERS = 64
-"""That rounds share."""
+"""Most rosters that are remembered, for rounds to share."""
 
 
 @dataclass(slots=True, eq=False)
 class _Row:
-    """One round; arrays by worker of its roster. Who is pending has no run time yet."""
+    """One round; arrays by worker of its roster. A pending worker has no run time yet."""
 
     opened: Seconds
     workers: IntArray
@@ -35,10 +35,10 @@ class Times:
     Attributes:
         workers: `(workers,)` ids, increasing.
         nodes: `(workers,)` the machine of each.
-        opened: `(rounds,)` the controller's seconds.
+        opened: `(rounds,)` time of the opening, in seconds of the controller's clock.
         seconds: run times; NaN where nothing is known.
         observed: whether the run time itself was seen; otherwise it exceeds `seconds`.
-        fates: a `Fate` each, -1 for those who took no part in the round.
+        fates: a `Fate` each, -1 for workers that took no part in the round.
     """
 
     workers: IntArray
@@ -51,10 +51,10 @@ class Times:
 
 @final
 class Rows:
-    """Rounds as they come.
+    """The run times of rounds, taken in as they come.
 
     Args:
-        most: rounds that are kept, the newest; None for all.
+        most: number of newest rounds that are kept; None for all.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -64,7 +64,7 @@ class Rows:
         self._rosters: dict[bytes, tuple[IntArray, IntArray]] = {}
 
     def take(self, record: RoundRecord) -> None:
-        """A round has closed."""
+        """Take in a closed round."""
         roster = record.roster
         seconds, observed = aligned(record)
         if len(self._rosters) >= MOST_ROSTERS:
@@ -77,10 +77,10 @@ class Rows:
             del self._rows[next(iter(self._rows))]
 
     def settle(self, settle: Settle) -> None:
-        """A gradient that was pending has come, or never will."""
+        """Fill in a gradient that was pending: it has come, or never will."""
         row = self._rows.get(settle.version)
         if row is None:
-            # Forgotten, or of an attempt at a round that was never closed.
+            # The round was dropped here, or was an attempt at one that was never closed.
             return
         place = int(np.searchsorted(row.workers, settle.worker))
         if place == len(row.workers) or row.workers[place] != settle.worker:
@@ -92,7 +92,7 @@ class Rows:
             row.seconds[place], row.observed[place] = settle.run_time, settle.fate is not Fate.LOST
 
     def times(self) -> Times:
-        """Everything that is known."""
+        """Return all run times that are known."""
         rows = list(self._rows.values())
         ids = np.unique(np.concatenate([row.workers for row in rows])) if rows else np.zeros(0, np.int64)
         shape = (len(rows), len(ids))

@@ -1,4 +1,4 @@
-"""Writes a run's folder: run.json, rounds.jsonl and now.json."""
+"""The writer of a run's folder: run.json, rounds.jsonl and now.json."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from tailcut.json_lines import line_of
 from tailcut.types import RoundRecord, Seconds
 
 EVERY: Seconds = 0.25
-"""Between two replacements of `now.json`."""
+"""Shortest time between two replacements of `now.json`, in seconds."""
 MANY = 200
-"""Workers from which on it is replaced less often, for it takes longer to write."""
+"""Workers from which on `now.json` is replaced less often, for it takes longer to write."""
 CHUNK = 1 << 16
-"""Bytes in which the end of the last line is looked for."""
+"""Bytes that are read at a time in search of the end of the last whole line."""
 
 
 @final
 class RunFiles(Listener):
-    """A folder that one run is recorded in. Nothing here waits for a disk.
+    """A listener that records one run in a folder. It waits for the disk only at the end.
 
     Args:
-        folder: where; it must not hold a run.
-        asked: what was asked for.
-        calendar: seconds since 1970, for whoever watches from elsewhere.
-        goes_on: whether another controller has written there before, and this one goes on after it. What counts of
-            that it is told by `known`.
+        folder: the run's folder; it must not hold a run.
+        asked: the settings of the run.
+        calendar: returns seconds since 1970, for programs that watch from elsewhere.
+        goes_on: whether another controller has written there before, and this one continues. `known` is then
+            called with the lines that count.
 
     Raises:
         InputError: the folder holds a run already, or cannot be written.
@@ -61,7 +61,7 @@ class RunFiles(Listener):
         self._next_look, self._newest = asked.clock, -1
 
     def known(self, line: RoundRecord | Settle) -> None:
-        """A line that stands there already."""
+        """Count a line that stands there already."""
         if isinstance(line, RoundRecord):
             self._newest = line.version
             self._tally.take(line)
@@ -69,7 +69,7 @@ class RunFiles(Listener):
             self._tally.settle(line)
 
     def round(self, record: RoundRecord) -> None:
-        """A line more. Where the same was told before, its update was lost with all who had it, and is made again."""
+        """Write a line for the round. If it has one, its update was lost with all holders, and is remade."""
         if record.version <= self._newest:
             self.back(record.version, "The update after it was lost with all who had it.")
         self._newest = record.version
@@ -77,29 +77,29 @@ class RunFiles(Listener):
         self._lines.write(line_of(round_line(record)))
 
     def settled(self, settle: Settle) -> None:
-        """A line more."""
+        """Write a line for the settled gradient."""
         self._tally.settle(settle)
         self._lines.write(line_of(settled_line(settle)))
 
     def back(self, version: int, why: str) -> None:
-        """A line more."""
+        """Write a line for the return, and count again."""
         self._lines.write(line_of({"kind": "back", "version": version, "why": why}))
         self._newest = version - 1
         self._count_again()
 
     def skipped(self, version: int, why: str) -> None:
-        """A line more."""
+        """Write a line for the lost gradients, and count again."""
         self._lines.write(line_of({"kind": "skipped", "version": version, "why": why}))
         self._count_again()
 
     def look(self, standing: Standing, now: Seconds) -> None:
-        """Tell how it stands, if it was not told just before."""
+        """Replace `now.json`, if that was not done just before."""
         if now >= self._next_look:
             self._next_look = now + EVERY * max(1.0, self._asked.workers / MANY)
             self._tell(standing, now)
 
     def end(self, standing: Standing, now: Seconds) -> None:
-        """The last line, kept for good."""
+        """Write the last line, wait until it is on the disk, and close the file."""
         self._lines.write(line_of({"kind": "end", "version": standing.version, "why": standing.why}))
         self._lines.flush()
         os.fsync(self._lines.fileno())
@@ -107,11 +107,11 @@ class RunFiles(Listener):
         self._tell(standing, now, over=True)
 
     def hand_over(self) -> None:
-        """Let go of the file, for another to go on in it; that no end stands there tells that the run has none yet."""
+        """Close the file, for another controller to continue; it has no end line, as the run goes on."""
         self._lines.close()
 
     def give_up(self) -> None:
-        """Let go of the file; what could not be written is lost. A run that never came to a round leaves nothing."""
+        """Close the file; unwritten lines are lost. A run that never closed a round leaves no files."""
         with suppress(OSError):
             self._lines.close()
         if self._tally.rounds == 0:
@@ -120,7 +120,7 @@ class RunFiles(Listener):
                     file.unlink(missing_ok=True)
 
     def _count_again(self) -> None:
-        """Some of what was told is not so any more."""
+        """Count the lines that count, from the file: some that were counted do not any more."""
         self._lines.flush()
         self._tally = Tally()
         hand_on(self._folder.root, self.known)
@@ -134,7 +134,7 @@ class RunFiles(Listener):
 
 
 def _opened(file: Path, goes_on: bool) -> TextIO:
-    """For lines, each of which is the operating system's at once: a controller that is killed loses none."""
+    """Open the file of lines, each handed to the system at once: a killed controller loses none."""
     try:
         if goes_on:
             _drop_torn(file)
@@ -151,7 +151,7 @@ def _replace(file: Path, text: str) -> None:
 
 
 def _drop_torn(file: Path) -> None:
-    """Cut off a last line without an end: whoever wrote it was killed."""
+    """Cut off a last line without an end: the controller was killed while it wrote it."""
     with file.open("rb+") as written:
         start = end = written.seek(0, os.SEEK_END)
         while start > 0:

@@ -1,4 +1,4 @@
-"""Scalars for TensorBoard, one point per closed round: an extra."""
+"""Scalars for TensorBoard, one point per closed round. TensorBoard is an extra."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from tailcut.extras import require
 from tailcut.types import RoundRecord, Seconds
 
 FLUSH: Seconds = 2.0
-"""After which points are handed to the operating system."""
+"""Time after which points are handed to the operating system, in seconds."""
 
 
 def scalars_of(record: RoundRecord) -> dict[str, float]:
-    """What is drawn of a closed round, by name.
+    """Return the numbers that are drawn of a closed round, by name.
 
-    cutoff: gradients used. seconds_per_round: from opening to the next opening. waited: mean seconds that those who
-    had come waited for the close. gradients_per_second: partial ones by their share. accepted_share: of those who
-    took part.
+    cutoff: gradients used. seconds_per_round: from opening to the next opening. waited: mean seconds from
+    arrival to close, of the workers that had arrived. gradients_per_second: partial ones by their share.
+    accepted_share: share of the workers in the round that were accepted.
     """
     seconds = record.elapsed + record.overhead
     waits = record.elapsed - record.arrivals[np.isfinite(record.arrivals)]
@@ -44,12 +44,12 @@ def scalars_of(record: RoundRecord) -> dict[str, float]:
 
 @final
 class Scalars(Listener):
-    """An event file of TensorBoard.
+    """A listener that writes an event file of TensorBoard.
 
     Args:
-        folder: where; TensorBoard takes every run for a file of its own.
+        folder: folder of the file; every run writes one of its own.
         began: the clock's seconds at this moment.
-        calendar: seconds since 1970; points are drawn over it.
+        calendar: returns seconds since 1970; points are drawn over them.
 
     Raises:
         MissingExtraError: TensorBoard is not installed.
@@ -73,7 +73,7 @@ class Scalars(Listener):
         self._file.flush()
 
     def round(self, record: RoundRecord) -> None:
-        """A point more in each curve."""
+        """Add a point to each curve."""
         values = [
             self._summary.Value(tag=f"tailcut/{name}", simple_value=value)
             for name, value in scalars_of(record).items()
@@ -82,10 +82,10 @@ class Scalars(Listener):
         self._write(self._event(wall_time=moment, step=record.version, summary=self._summary(value=values)))
 
     def settled(self, settle: Settle) -> None:
-        """Nothing is drawn of it."""
+        """Do nothing: settled gradients are not drawn."""
 
     def look(self, standing: Standing, now: Seconds) -> None:
-        """Let watchers see it, now and then."""
+        """Hand the points to the operating system, now and then."""
         if now >= self._next_flush:
             self._next_flush = now + FLUSH
             self._file.flush()
@@ -95,7 +95,7 @@ class Scalars(Listener):
         self._file.close()
 
     def give_up(self) -> None:
-        """Let go of the file."""
+        """Close the file, whatever the state."""
         with suppress(OSError):
             self._file.close()
 

@@ -1,4 +1,4 @@
-"""How a run stands, as its engine tells those who record it."""
+"""The current state of a run, as its engine tells it to listeners."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tailcut.types import Seconds, WorkerId
 @final
 @dataclass(frozen=True, slots=True)
 class At:
-    """What one worker does.
+    """The activity of one worker.
 
     Attributes:
-        worker: its place.
-        host, process: where it runs. node: the number of its machine.
+        worker: its place, from 0.
+        host, process: host name and process id of the worker. node: the number of its machine.
         doing: `starts`, `computes`, `waits`, `reduces`, `drops` or `left`.
-        version: that it does so at, or goes to.
-        heard: the engine's seconds at which it was last heard of.
+        version: version that it does so at, or goes to.
+        heard: time of its last message, in seconds of the engine's clock.
     """
 
     worker: WorkerId
@@ -33,28 +33,28 @@ class At:
 
 
 class Standing(Protocol):
-    """A run, as seen from outside."""
+    """The current state of a run, as seen from outside."""
 
     @property
     def version(self) -> int:
-        """Of the newest parameters."""
+        """Return the version of the newest parameters."""
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Return whether the run has ended."""
 
     @property
     def why(self) -> str | None:
-        """It failed; None where it did not."""
+        """Return why the run failed; None where it did not."""
 
     @property
     def has_begun(self) -> bool:
-        """Whether all who take part are there."""
+        """Return whether all workers that take part are there."""
 
     @property
     def learnt(self) -> PolicyState:
-        """What the policy has learnt."""
+        """Return the learnt state of the policy."""
 
     @property
     def workers(self) -> Sequence[At]:
-        """What each does."""
+        """Return the activity of each worker."""

@@ -24,7 +24,7 @@ from tailcut.types import RoundRecord, Seconds
 def asked_now(
     policy: str, rate: str, late: str, workers: int, total: int | None, clock: Callable[[], Seconds]
 ) -> Asked:
-    """What is asked for, of this process and at this moment."""
+    """Return the settings of a run whose controller is this process, and which begins now."""
     return Asked(
         policy=policy,
         rate=rate,
@@ -47,14 +47,14 @@ def listeners(
     more: Sequence[Listener] = (),
     goes_on: bool = False,
 ) -> Listener:
-    """Who is told of a run; what cannot be written is said before it begins.
+    """Return a listener that tells all listeners of a run; a folder that cannot be written is refused here.
 
     Args:
-        asked: what was asked for.
+        asked: the settings of the run.
         journal: folder to record the run in; None for nowhere.
         tensorboard: folder for scalars; None for none.
-        say: is told sentences for the user.
-        more: who else is told.
+        say: is called with sentences for the user.
+        more: further listeners.
         goes_on: whether the run was recorded by another controller before, in the same folder.
 
     Raises:
@@ -79,7 +79,7 @@ def listeners(
 
 
 def _count(journal: Path, files: RunFiles, straggling: Straggling) -> None:
-    """Tell both of them what the controllers before have recorded."""
+    """Tell both listeners what earlier controllers have recorded."""
 
     def known(line: RoundRecord | Settle) -> None:
         files.known(line)
@@ -93,7 +93,7 @@ def _count(journal: Path, files: RunFiles, straggling: Straggling) -> None:
 
 
 def _version() -> str:
-    """Of the installed package; a source tree on the path has none."""
+    """Return the version of the installed package; a source tree on the path has none."""
     try:
         return version("tailcut")
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Who is slow: facts about each worker of a run, and a few lines to print."""
+"""Facts about how slow each worker of a run is, and a few lines to print."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tailcut.types import BoolArray, FloatArray, Seconds, WorkerId
 SLOW = 1.5
 """A run time is slow if it is longer than so many times the median of its round."""
 PERSISTENT, NOW_AND_THEN = 0.5, 0.01
-"""Shares of a worker's run times that are slow, from which on it is called so."""
+"""Smallest shares of slow run times for which a worker is called slow all the time, or now and then."""
 LEAST = 2
-"""Slow run times that make a worker one of the second kind: one alone may happen to anybody."""
+"""Fewest slow run times for which a worker is called slow now and then: a single one may be chance."""
 MOST_NAMED = 4
 
 Pace: TypeAlias = Literal["persistent", "now and then", "steady", "unknown"]
@@ -25,13 +25,13 @@ Pace: TypeAlias = Literal["persistent", "now and then", "steady", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
-    """One worker.
+    """Facts about one worker.
 
     Attributes:
-        worker: its place.
-        rounds: that it took part in.
-        accepted: share of these that its gradient was used in.
-        median: of its run times, seconds; None where none is known.
+        worker: its place, from 0.
+        rounds: number of rounds that it took part in.
+        accepted: share of these rounds that its gradient was used in.
+        median: median of its run times, in seconds; None where none is known.
         at_least: whether the median may be longer, because some run times are only known to exceed something.
         slowness: its median over the median worker's; of two in the middle the faster one's.
         score: from 0 for the slowest worker to 1 for the fastest: (slowest - own) / (slowest - fastest), of the
@@ -57,11 +57,11 @@ class WorkerFacts:
 
 
 def straggler_facts(times: Times, shares: Mapping[WorkerId, Share]) -> tuple[WorkerFacts, ...]:
-    """Facts about each worker.
+    """Return facts about each worker.
 
     Args:
         times: run times of the rounds that are looked at.
-        shares: rounds of each worker, and those it was accepted in.
+        shares: number of rounds of each worker, and of those it was accepted in.
     """
     medians = [_median(times.seconds[:, i], times.observed[:, i]) for i in range(len(times.workers))]
     known = [median for median, _ in medians if median is not None]
@@ -92,11 +92,11 @@ def straggler_facts(times: Times, shares: Mapping[WorkerId, Share]) -> tuple[Wor
 
 
 def report(facts: Sequence[WorkerFacts], rounds: int) -> list[str]:
-    """A few lines on who was slow, the slowest first.
+    """Return a few lines on the slow workers, the slowest first.
 
     Args:
-        facts: of each worker.
-        rounds: closed in all.
+        facts: facts about each worker.
+        rounds: number of closed rounds.
     """
     if not facts:
         return []
@@ -116,7 +116,7 @@ def report(facts: Sequence[WorkerFacts], rounds: int) -> list[str]:
 
 
 def _median(seconds: FloatArray, observed: BoolArray) -> tuple[Seconds | None, bool]:
-    """The median run time with censored ones at what they exceed, and whether the true one may be longer."""
+    """Return the median, with censored times at what they exceed, and whether the true one may be longer."""
     known = ~np.isnan(seconds)
     if not known.any():
         return None, False
@@ -126,7 +126,7 @@ def _median(seconds: FloatArray, observed: BoolArray) -> tuple[Seconds | None, b
 
 
 def _over_round(times: Times) -> FloatArray:
-    """Run times as multiples of the median of their round (of two in the middle the faster); NaN where unknown."""
+    """Return run times over the median (of two the faster one) of their round; NaN where unknown."""
     over = np.full_like(times.seconds, np.nan)
     some = ~np.isnan(times.seconds).all(axis=1)
     typical = np.nanquantile(times.seconds[some], 0.5, axis=1, keepdims=True, method="lower")
@@ -136,7 +136,7 @@ def _over_round(times: Times) -> FloatArray:
 
 def _pace(over: FloatArray, observed: BoolArray) -> tuple[float | None, float | None, Pace]:
     slow = over > SLOW
-    # One that was cut early is neither.
+    # A run time that was cut early counts as neither.
     judged = slow | (observed & ~np.isnan(over))
     if not judged.any():
         return None, None, "unknown"

@@ -1,4 +1,4 @@
-"""At the end of a run: who was slow, in a few lines and as `stragglers.json`."""
+"""The report on stragglers at the end of a run: a few lines, and `stragglers.json`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tailcut.events import Settle
 from tailcut.types import RoundRecord, Seconds
 
 MOST_CELLS, MOST_ROUNDS = 4_000_000, 50_000
-"""Run times that are kept for the report; of longer runs it looks at the last ones."""
+"""Most run times, and most rounds, that are kept for the report: the last ones of a longer run."""
 
 
 @final
 class Straggling(Listener):
-    """Tells of stragglers when the run is over.
+    """A listener that reports stragglers when the run is over.
 
     Args:
-        folder: of the run.
-        workers: how many.
-        say: is told a few lines.
+        folder: folder of the run.
+        workers: number of workers.
+        say: is called with each line of the report.
     """
 
     def __init__(self, folder: RunFolder, workers: int, say: Callable[[str], None]) -> None:
@@ -38,18 +38,18 @@ class Straggling(Listener):
         self._rows, self._tally, self._newest = Rows(self._most), Tally(), -1
 
     def round(self, record: RoundRecord) -> None:
-        """A round more. Where the same was told before it is made again, and the first one no longer counts."""
+        """Count a round. If it was counted before, it is made again: then the record is counted again."""
         if record.version <= self._newest:
             self._count_again()
         else:
             self.known(record)
 
     def settled(self, settle: Settle) -> None:
-        """A late run time."""
+        """Fill in a late run time."""
         self.known(settle)
 
     def known(self, line: RoundRecord | Settle) -> None:
-        """A line of the record that counts."""
+        """Count a line of the record."""
         if isinstance(line, RoundRecord):
             self._newest = line.version
             self._rows.take(line)
@@ -59,18 +59,18 @@ class Straggling(Listener):
             self._tally.settle(line)
 
     def back(self, version: int, why: str) -> None:
-        """Count again what is left of the record, which is told first."""
+        """Count the record again, which has been told of the return before this."""
         self._count_again()
 
     def skipped(self, version: int, why: str) -> None:
-        """Likewise."""
+        """Count the record again, which has been told of the lost gradients before this."""
         self._count_again()
 
     def look(self, standing: Standing, now: Seconds) -> None:
-        """Not before the end."""
+        """Do nothing before the end."""
 
     def end(self, standing: Standing, now: Seconds) -> None:
-        """Tell."""
+        """Print the report, and write `stragglers.json`."""
         facts = straggler_facts(self._rows.times(), self._tally.shares)
         for line in report(facts, self._tally.rounds):
             self._say(line)
@@ -79,7 +79,7 @@ class Straggling(Listener):
             file.write((json.dumps(told, indent=1) + "\n").encode())
 
     def give_up(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
     def _count_again(self) -> None:
         self._rows, self._tally, self._newest = Rows(self._most), Tally(), -1

@@ -1,4 +1,4 @@
-"""Running figures of a run: who was accepted how often, how fast it goes, what not waiting has saved."""
+"""Running figures of a run: how often workers were accepted, its speed, and the time saved by not waiting."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tailcut.ledger import is_run_time
 from tailcut.types import Fate, RoundRecord, Seconds, WorkerId
 
 RECENT = 50
-"""Rounds that rates are taken over."""
+"""Most of the last rounds that rates are taken over."""
 
 
 @dataclass(slots=True)
 class Share:
-    """Rounds that a worker took part in, and those its gradient was used in."""
+    """The number of rounds that a worker took part in, and of those its gradient was used in."""
 
     rounds: int = 0
     accepted: int = 0
@@ -27,9 +27,9 @@ class _Unknown:
     """A closed round whose slowest worker may not be known.
 
     Attributes:
-        longest: how long it would have lasted with everybody, as far as is known; no less than it did.
-        pending: workers that will still report.
-        never: whether somebody's run time will never be known.
+        longest: seconds that it would have lasted with all workers, as far as is known; no less than it did.
+        pending: number of workers that will still report.
+        never: whether a worker's run time will never be known.
     """
 
     longest: Seconds
@@ -37,7 +37,7 @@ class _Unknown:
     never: bool
 
     def reaches(self, seconds: Seconds) -> Seconds:
-        """Somebody took so long; by how much longer everybody would have waited than was known."""
+        """Take in a run time; return by how many seconds it makes the full round longer than was known."""
         more = max(seconds - self.longest, 0.0) if is_run_time(seconds) else 0.0
         self.longest += more
         return more
@@ -48,12 +48,12 @@ class Tally:
     """Figures so far.
 
     Attributes:
-        rounds: closed.
-        gradients: used, partial ones by their share.
-        shares: by worker.
-        saved: seconds that waiting for everybody would have added to the closed rounds, as far as run times are
-            known: a worker that was told to stop counts for what it had computed by then.
-        unknown: rounds in which somebody was cut whose run time is not known, so that more may have been saved.
+        rounds: number of closed rounds.
+        gradients: gradients used, partial ones by their share.
+        shares: rounds of each worker.
+        saved: seconds that waiting for all workers would have added to the closed rounds, as far as run times
+            are known: a worker that was told to stop counts for the time that it had computed by then.
+        unknown: rounds with a late worker whose run time is not known, so that more may have been saved.
     """
 
     def __init__(self) -> None:
@@ -66,12 +66,12 @@ class Tally:
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
-        """Gradients used in each of the last rounds."""
+        """Return the number of gradients used in each of the last rounds."""
         return tuple(record.count for record in self._recent)
 
     @property
     def seconds_per_round(self) -> Seconds | None:
-        """Over the last rounds, from opening to opening; None before the first has closed."""
+        """Return the mean seconds of the last rounds, from opening to opening; None before the first."""
         if not self._recent:
             return None
         first, last = self._recent[0], self._recent[-1]
@@ -79,14 +79,14 @@ class Tally:
 
     @property
     def gradients_per_second(self) -> float | None:
-        """Over the last rounds; None before the first has closed."""
+        """Return the gradients used per second over the last rounds; None before the first has closed."""
         seconds = self.seconds_per_round
         if not seconds:
             return None
         return sum(record.value for record in self._recent) / (seconds * len(self._recent))
 
     def take(self, record: RoundRecord) -> None:
-        """A round has closed."""
+        """Count a closed round."""
         self.rounds += 1
         self.gradients += record.value
         self._recent.append(record)
@@ -98,7 +98,7 @@ class Tally:
         self._count_saved(record)
 
     def settle(self, settle: Settle) -> None:
-        """A gradient that was pending has come, or never will."""
+        """Count the run time of a gradient that was pending: it has come, or never will."""
         closed = self._pending.get(settle.version)
         if closed is None:
             return

@@ -1,4 +1,4 @@
-"""The processes of a run: what workers and shards answer when called. Thin shells, of which Ray makes actors."""
+"""The processes of a run: thin classes that Ray runs as actors, and the calls that they answer."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tailcut.engines.servers.slices import Telling
 from tailcut.types import WorkerId
 
 CONTROL = "control"
-"""Calls of this group are answered while another one computes."""
+"""Concurrency group of the calls that are answered while another call computes."""
 
 Prepare = Callable[[str, int], None]
-"""Is called in every new process with `worker` or `shard` and its number, before anything else."""
+"""Function called in every new process with `worker` or `shard` and its number, before anything else."""
 
 
 def prepare_nothing(kind: str, number: int) -> None:
@@ -36,10 +36,10 @@ def prepare_nothing(kind: str, number: int) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Where an actor runs.
+    """The machine and the process that an actor runs in.
 
     Attributes:
-        host: the machine's name. process: its number there. node: of Ray's, as text.
+        host: name of the machine. process: process id. node: id of Ray's node, as text.
     """
 
     host: str
@@ -48,12 +48,12 @@ class Hello:
 
 
 def digest_of(vector: Vector) -> bytes:
-    """Eight bytes that stand for numbers."""
+    """Return a digest of numbers, 8 bytes."""
     return blake2b(np.ascontiguousarray(vector).data, digest_size=8).digest()
 
 
 def _noted(vectors: Iterable[Vector]) -> bytes:
-    """What stands for each of them, one after the other; nothing where nobody wants to know."""
+    """Return the digests of vectors, one after the other; empty unless a test watches the `points`."""
     return b"".join(map(digest_of, vectors)) if points.is_watched() else b""
 
 
@@ -65,11 +65,11 @@ def _hello() -> Hello:
 
 @final
 class WorkerActor:
-    """A worker's process.
+    """The actor of one worker.
 
     Args:
-        setting: what to train. worker: who it is. shards: how many there are.
-        prepare: is called first.
+        setting: what to train. worker: id of the worker. shards: number of shards.
+        prepare: called first.
     """
 
     def __init__(self, setting: Setting, worker: WorkerId, shards: int, prepare: Prepare) -> None:
@@ -80,15 +80,15 @@ class WorkerActor:
         self._dropped = -1
 
     def hello(self) -> Hello:
-        """It is there."""
+        """Return where the actor runs; the answer shows that it has started."""
         return _hello()
 
     def compute(self, job: Job, serial: int, *parameters: Vector) -> tuple[Any, ...]:
-        """The gradient of a job, cut as the shards are, after what is to be said of it.
+        """Return the report on a job, then its gradient in one piece for each shard.
 
         Args:
             job: what to do.
-            serial: of this call; `drop` names it.
+            serial: number of this call, by which `drop` names it.
             parameters: one array for each shard.
         """
         points.at("computing", job.version, _noted(parameters))
@@ -97,17 +97,18 @@ class WorkerActor:
         return (came, *(gradient if gradient else (None,) * self._shards))
 
     def drop(self, serial: int) -> None:
-        """Stop the call of that serial, and all before it, at the next micro-batch."""
+        """Stop the call with this serial number, and all before it, at the next micro-batch."""
         self._dropped = max(self._dropped, serial)
 
 
 @final
 class ShardActor:
-    """A shard's process.
+    """The actor of one shard.
 
     Args:
-        number: which shard. optimiser: its name. telling: which of its numbers tell the noise.
-        prepare: is called first.
+        number: index of the shard. optimiser: name of its optimizer.
+        telling: selects the numbers used to estimate the noise.
+        prepare: called first.
     """
 
     def __init__(self, number: int, optimiser: str, telling: Telling, prepare: Prepare) -> None:
@@ -116,20 +117,20 @@ class ShardActor:
         self._shard = Shard(number, optimiser, telling.mask())
 
     def hello(self) -> Hello:
-        """It is there."""
+        """Return where the actor runs; the answer shows that it has started."""
         return _hello()
 
     def give(self, version: int, vector: Vector, state: Arrays) -> Answer:
-        """Begin, or begin again, with these parameters."""
+        """Start, or start again, from these parameters."""
         points.at("giving", version, _noted([vector]))
         return self._shard.give(Piece(version, vector, state))
 
     def weigh(self, order: Order, *gradients: Vector) -> Answer:
-        """The norms of an update, without applying it."""
+        """Return the norms of an update without applying it."""
         return self._shard.weigh(order, gradients)
 
     def apply(self, order: Order, *gradients: Vector) -> tuple[Answer, Vector | None, Arrays | None]:
-        """Apply an update: the answer, the parameters and the optimiser's state after it."""
+        """Apply an update; return the answer, and the parameters and the optimizer state after it."""
         began = time.monotonic()
         points.at("applying", order.base)
         answer = self._shard.apply(order, gradients)

@@ -1,4 +1,4 @@
-"""What is done beside the rounds, one thing after the other, in a thread: nobody waits for it."""
+"""Run tasks beside the rounds, one after the other, in a thread; no round waits for them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ R = TypeVar("R")
 
 @final
 class Background(Generic[T, R]):
-    """A queue of things to be done.
+    """A queue of tasks that are carried out in a thread.
 
     Args:
-        do: does one, in a thread; what it returns is handed to `done`, in the loop.
-        done: is told what came of one. failed: is told of one that could not be done, and why.
+        do: carries out one task, in a thread; its result is passed to `done`, in the event loop.
+        done: called with a task and its result. failed: called with a task and the error that it raised.
 
     Example:
         >>> found = []
@@ -41,15 +41,15 @@ class Background(Generic[T, R]):
         self._queue: asyncio.Queue[T] = asyncio.Queue()
 
     def __len__(self) -> int:
-        """Things that nobody has begun with."""
+        """Return the number of tasks not begun yet."""
         return self._queue.qsize()
 
     def put(self, thing: T) -> None:
-        """One more."""
+        """Add a task to the queue."""
         self._queue.put_nowait(thing)
 
     async def work(self) -> None:
-        """Do what there is, for ever."""
+        """Carry out the queued tasks until cancelled."""
         while True:
             thing = await self._queue.get()
             try:
@@ -57,9 +57,9 @@ class Background(Generic[T, R]):
             except Exception as error:
                 self._failed(thing, error)
             finally:
-                # Whoever waits for it must not wait for ever, whatever became of it.
+                # A failed task counts as done too, so that `finish` does not wait for ever.
                 self._queue.task_done()
 
     async def finish(self) -> None:
-        """Wait until all is done."""
+        """Wait until all tasks are done."""
         await self._queue.join()

@@ -1,4 +1,4 @@
-"""Where a run begins, or goes back to: its first parameters, or its newest checkpoint."""
+"""Load the state that a run begins with or goes back to: first parameters, or newest checkpoint."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tailcut.types import WorkerId
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Beginning:
-    """All that goes on from there.
+    """The state that a run begins with or goes back to.
 
     Attributes:
-        manifest: the parameters, in the store.
-        noise: what the gradients had shown by then.
-        begun: mini-batches that each worker had begun, where they go by its own count.
+        manifest: refs to the parameters and optimizer states in Ray's store.
+        noise: the estimates of the gradient noise by then.
+        begun: number of mini-batches that each worker had begun, where it counts its own; empty otherwise.
     """
 
     manifest: Manifest
@@ -35,14 +35,14 @@ class Beginning:
 def beginning(
     plan: Plan, first: Piece, slices: Slices, put: Callable[[Any], Ref], say: Callable[[str], None]
 ) -> Beginning:
-    """The newest checkpoint of a plan, or its first parameters.
+    """Return the state of the newest checkpoint of a plan, or that of its first parameters.
 
     Args:
-        plan: whose.
-        first: the parameters of a run that begins.
-        slices: that shards hold.
-        put: into the store.
-        say: is told of a checkpoint.
+        plan: the plan of the run.
+        first: the parameters of a run without a checkpoint.
+        slices: the division of the parameters among the shards.
+        put: puts an object into Ray's store and returns its ref.
+        say: called with a message where a checkpoint is found.
 
     Raises:
         InputError: the checkpoints are of another run.

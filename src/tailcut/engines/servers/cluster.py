@@ -1,4 +1,4 @@
-"""Reaching a Ray cluster, or starting one on this machine; what goes wrong is a sentence."""
+"""Connect to a Ray cluster, or start one on this machine; failures are told in a sentence."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 
 def load_ray() -> Any:
-    """The package, with token authentication switched on unless the environment says otherwise.
+    """Return the package `ray`, with token authentication on unless the environment says otherwise.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: Ray is not installed.
     """
     require("Training with --engine ray", "torch", "ray")
     if "ray" not in sys.modules:
-        # Read when it is imported; whoever has imported it before has decided.
+        # Ray reads this when it is imported; where it was imported before, the caller has decided.
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-        # What is lost is told in a sentence; Ray would write a page about every object that nobody asks for again.
+        # tailcut reports a loss in a sentence; Ray would log a page for every lost object that is never read.
         os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     import ray
 
@@ -36,34 +36,34 @@ def load_ray() -> Any:
 
 
 def make_token() -> None:
-    """A token for a cluster that this process starts, if tokens are asked for and it was given none."""
+    """Make a token for a cluster that this process starts, if tokens are on and none was given."""
     is_on = os.environ.get("RAY_AUTH_MODE") == "token"
     if is_on and not any(name in os.environ for name in _TOKENS):
-        # Of this run alone, and in no file: the one that Ray would make is everybody's to read.
+        # For this run alone, and in no file: every user could read the file that Ray would make.
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 @contextmanager
 def cluster(address: str | None, processors: int, store: int | None = None) -> Iterator[Any]:
-    """A cluster for as long as the block lasts; tokens are asked for.
+    """Yield `ray`, connected to a cluster for as long as the block lasts; token authentication is on.
 
     Args:
-        address: of a running one, as `host:port` or `auto`; None starts one on this machine, whose processes listen
-            on the loopback address alone.
-        processors: that one started here says it has: actors ask for them, whatever there is.
-        store: bytes of its object store; None for Ray's own choice.
+        address: of a running cluster, as `host:port` or `auto`; None starts one on this machine, whose
+            processes listen on the loopback address alone.
+        processors: number that a cluster started here reports, whatever the machine has: actors ask for them.
+        store: size of its object store in bytes; None for Ray's own choice.
 
     Raises:
         MissingExtraError: Ray is not installed.
-        ParameterError: the address is none.
+        ParameterError: the address is not valid.
         InputError: no cluster answers there.
-        ServersError: it does not accept this process, or could not be started.
+        ServersError: the cluster does not accept this process, or could not be started.
     """
     ray = load_ray()
     if address is None:
         make_token()
     if ray.is_initialized():
-        # Whoever has connected before knows where to.
+        # The caller has connected before, to the cluster of its choice.
         yield ray
         return
     check_reachable(address)

@@ -1,6 +1,6 @@
-"""What a worker does with a job: the gradient of a mini-batch at given parameters, piece by piece. No Ray.
+"""Compute a worker's jobs: the gradient of a mini-batch at given parameters, in micro-batches. No Ray.
 
-Between micro-batches a worker looks up: whether it was told to drop the job, and whether its time is over.
+Between micro-batches a worker checks whether it must drop the job, and whether its deadline has passed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tailcut.types import Seconds
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """What every worker needs to know.
+    """The settings that every worker needs.
 
     Attributes:
-        task: makes what is trained.
-        batch: samples in a mini-batch. seed: of weights and data.
-        pieces: micro-batches of a mini-batch that a worker looks up between; 1 for never.
-        delays: which seconds each mini-batch is held up; None for not at all. hold_up: how.
-        name: of the task, so that no other goes on from its checkpoints.
+        task: makes the task to train.
+        batch: samples in a mini-batch. seed: seed of weights and data.
+        pieces: micro-batches in a mini-batch, between which a worker checks whether to stop; 1 for no checks.
+        delays: the delay of each mini-batch; None for none. hold_up: function that spends a delay in seconds.
+        name: name of the task, so that no other task resumes from its checkpoints.
     """
 
     task: Callable[[], Task]
@@ -48,10 +48,10 @@ class Setting:
 
 
 def net_of(task: Task, seed: int) -> FlatNet:
-    """A fresh net.
+    """Return a fresh net of a task.
 
     Raises:
-        InputError: it keeps statistics of what it saw, which no server would hold.
+        InputError: it keeps batch statistics, which no server would hold.
     """
     net = FlatNet(task.net(seed))
     if net.batch_statistics:
@@ -68,9 +68,9 @@ class Computing:
 
     Args:
         setting: what to train.
-        worker: whose mini-batches.
-        shards: pieces that gradients are cut into.
-        clock: seconds.
+        worker: id of the worker.
+        shards: number of pieces that gradients are cut into.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class Computing:
     def compute(
         self, job: Job, parameters: Sequence[Vector], is_dropped: Callable[[], bool]
     ) -> tuple[Came, list[Vector]]:
-        """The gradient of a job, cut as the shards are; none where the job was dropped first.
+        """Return the report on a job and its gradient, cut as the shards are; no gradient if it was dropped.
 
         Args:
             job: what to do.
             parameters: of the job's version, one array for each shard.
-            is_dropped: whether the job is to be dropped; asked between micro-batches.
+            is_dropped: returns whether to drop the job; called before every micro-batch.
         """
         began = self._clock()
         self._take(parameters)
@@ -117,11 +117,11 @@ class Computing:
             if vector.device.type == "cpu":
                 vector.numpy()[piece] = values
             else:
-                # Objects of the store cannot be written, which torch warns of: a copy can.
+                # Arrays of Ray's store are read-only, which torch warns about: copy them.
                 vector[piece] = torch.from_numpy(values.copy()).to(vector.device)
 
     def _pieces(self, number: int) -> list[tuple[Seconds, Batch]]:
-        """The micro-batches of a mini-batch, each with the seconds it is held up."""
+        """Return the micro-batches of a mini-batch, each with its delay in seconds."""
         setting = self._setting
         places = np.array([self._worker]), np.array([number])
         batch = self._task.batches(*places, setting.batch, setting.seed)

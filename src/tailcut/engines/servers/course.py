@@ -1,4 +1,4 @@
-"""The rounds of a run, as deeds for workers and shards. Pure: no Ray, no clock; what happened comes in as events."""
+"""The rounds of a run: events in, deeds for workers and shards out. Pure: no Ray, no clock."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tailcut.work import Update, Work
 @final
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A worker is to do a job."""
+    """The instruction that a worker does a job."""
 
     job: Job
 
@@ -41,7 +41,7 @@ class Begin:
 @final
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """A worker is to drop its job, which is of this version."""
+    """The instruction that a worker drops its job of this version."""
 
     worker: WorkerId
     version: int
@@ -50,7 +50,7 @@ class Drop:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Make:
-    """The shards are to make an update."""
+    """The instruction that the shards make an update."""
 
     update: Update
 
@@ -68,11 +68,12 @@ class Course:
 
     Args:
         rounds: the state machine, with its policy.
-        records: is told every closed round. settled: what became of gradients that were pending at their close.
-        begun: mini-batches that each worker had begun before, where they go by its own count.
+        records: called with every closed round.
+        settled: called with what became of gradients that were pending at a close.
+        begun: number of mini-batches that each worker had begun before, where it counts its own.
 
     Attributes:
-        wake_at: the clock's seconds at which a `Tick` is awaited; None for never.
+        wake_at: time, in the clock's seconds, at which a `Tick` is due; None for never.
     """
 
     def __init__(
@@ -91,31 +92,31 @@ class Course:
 
     @property
     def now(self) -> Seconds:
-        """Of the last event."""
+        """The time of the last event, in seconds."""
         return self._rounds.now
 
     @property
     def overhead(self) -> Seconds:
-        """Of a round, as measured so far."""
+        """The overhead of a round as measured so far, in seconds."""
         return self._rounds.overhead
 
     @property
     def learnt(self) -> PolicyState:
-        """What the policy has learnt."""
+        """The state that the policy has learned."""
         return self._rounds.state
 
     @property
     def begun(self) -> dict[WorkerId, int]:
-        """Mini-batches that each worker has begun, where they go by its own count; none otherwise."""
+        """The number of mini-batches each worker has begun, where it counts its own; empty otherwise."""
         return dict(self._begun) if self.is_by_job else {}
 
     @property
     def is_by_job(self) -> bool:
-        """Whether a worker's mini-batches go by its own count instead of by rounds."""
+        """Return whether a worker's mini-batches go by its own count instead of by rounds."""
         return self._rounds.acceptance.keeps_work or self._rounds.acceptance.refill
 
     def handle(self, event: Event) -> list[Deed]:
-        """Something has happened; what to do.
+        """Handle an event and return the deeds that follow from it.
 
         Raises:
             ServersError: the net has diverged.
@@ -124,19 +125,19 @@ class Course:
             if arrival.finite:
                 self._books.arrive(arrival.worker, arrival.version)
             else:
-                # It has a fate, and nothing to add up.
+                # A gradient that is not finite is never added to an update.
                 self._books.stop(arrival.worker)
         match event:
             case Left():
                 self._books.stop(event.worker)
-                # A round that nobody is left for says nothing of the net.
+                # A round that is tried again because workers left says nothing about the net.
                 self._tries = Tries()
             case Applied():
                 self._opened = event.now
         return self._deeds(self._rounds.handle(event))
 
     def think(self) -> list[Deed]:
-        """Learn and plan, when everything else is done."""
+        """Let the policy learn and plan, once all other deeds are carried out."""
         return self._deeds(self._rounds.think())
 
     def _deeds(self, commands: Iterable[Command]) -> list[Deed]:
@@ -163,7 +164,7 @@ class Course:
         return deeds
 
     def _begin(self, worker: WorkerId, version: int, deadline: Seconds | None) -> Begin:
-        # Rounds go by their version, so that whoever computes a round twice computes the same.
+        # Number by version, so that a worker that computes a round twice gets the same mini-batch.
         number = self._begun[worker] if self.is_by_job else version
         self._begun[worker] += 1
         self._books.start(Work(worker, version, number))

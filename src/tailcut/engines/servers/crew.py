@@ -1,4 +1,4 @@
-"""The driver's side of the workers: jobs out, what came of them back, deaths and returns."""
+"""The driver's side of the workers: send jobs, collect results, handle deaths and restarts."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from tailcut.engines.servers.shards import Manifest, Ref
 from tailcut.types import Seconds, WorkerId
 
 AGAIN: Seconds = 0.1
-"""Between two tries to reach a worker that is being restarted; one that dies again is left alone for longer."""
+"""Pause between attempts to reach a restarting worker, in seconds; multiplied by its deaths so far."""
 FEW = 3
-"""Deaths as it begins, after which that is said."""
+"""Number of deaths at startup after which the user is told."""
 LATE: Seconds = 60.0
-"""Seconds after which it is said that a worker has not come."""
+"""Seconds after which the user is told that a worker has not started."""
 MOST_DEATHS = 20
-"""Of one worker, before it is done with anything: then there is something wrong with what it does."""
+"""Most deaths of one worker without a finished job in between; after more the run fails."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Done:
-    """A worker is done with a job.
+    """The news that a worker is done with a job.
 
     Attributes:
-        came: what it says.
-        gradient: `(shards,)` refs to its gradient.
-        sent: the driver's seconds at which it was sent off.
+        came: the worker's report.
+        gradient: `(shards,)` refs to the pieces of its gradient.
+        sent: the driver's time, in seconds, at which the job was sent.
     """
 
     came: Came
@@ -47,14 +47,16 @@ class Done:
 
     @property
     def moment(self) -> Seconds:
-        """The driver's seconds at which it was done, by the worker's own measure."""
+        """The driver's time, in seconds, at which the job was done by the worker's own measure."""
         return self.sent + self.came.run_time
 
     def run_time(self, heard: Seconds) -> Seconds:
-        """As the rounds see it: fetching parameters and the way of the gradient belong to it, or who needs them is cut.
+        """Return the run time that the rounds count, in seconds, with parameter and gradient transfers.
+
+        Without them a worker would be cut for the time that its transfers take.
 
         Args:
-            heard: the driver's seconds at which it is taken in.
+            heard: the driver's time, in seconds, at which the result is handled.
         """
         return max(self.came.run_time, heard - self.sent)
 
@@ -62,7 +64,7 @@ class Done:
 @final
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """A worker has died."""
+    """The news that a worker has died."""
 
     worker: WorkerId
 
@@ -70,7 +72,7 @@ class Gone:
 @final
 @dataclass(frozen=True, slots=True)
 class Back:
-    """A worker is there, for the first time or again."""
+    """The news that a worker has started, for the first time or again."""
 
     worker: WorkerId
     hello: Hello
@@ -79,7 +81,7 @@ class Back:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Failed:
-    """Something went wrong that no restart will mend."""
+    """The news of an error that no restart repairs."""
 
     error: BaseException
 
@@ -90,7 +92,7 @@ Happening: TypeAlias = Done | Gone | Back | Failed
 @final
 @dataclass(slots=True, eq=False)
 class _Place:
-    """One worker."""
+    """One worker as the driver sees it."""
 
     actor: Any
     serial: int = 0
@@ -104,14 +106,14 @@ class _Place:
 
 @final
 class Crew:
-    """All workers.
+    """The workers of a run.
 
     Args:
-        hire: makes the actor of a worker.
+        hire: starts the actor of a worker.
         dismiss: ends an actor.
-        shards: pieces that a gradient comes in.
-        tell: is told what happens. say: is told of deaths, in sentences.
-        clock: seconds.
+        shards: number of pieces that a gradient is cut into.
+        tell: called with what happens. say: called with messages to the user, about deaths for instance.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -130,18 +132,18 @@ class Crew:
 
     @property
     def workers(self) -> list[WorkerId]:
-        """Those that were added and not removed."""
+        """The ids of the workers that were added and not removed, increasing."""
         return sorted(self._places)
 
     def add(self, worker: WorkerId) -> None:
-        """Start a worker; it is told of when it is there. One that was added before stays as it is."""
+        """Start a worker, unless it was added before; `Back` is told when it is there."""
         if worker in self._places:
             return
         place = self._places[worker] = _Place(self._hire(worker))
         self._watch(place, self._awaited(worker, place))
 
     def remove(self, worker: WorkerId) -> None:
-        """End a worker."""
+        """End a worker's actor."""
         place = self._places.pop(worker, None)
         if place is not None:
             for task in place.waiting:
@@ -149,12 +151,12 @@ class Crew:
             self._dismiss(place.actor)
 
     def close(self) -> None:
-        """End all."""
+        """End the actors of all workers."""
         for worker in self.workers:
             self.remove(worker)
 
     def begin(self, job: Job, manifest: Manifest) -> None:
-        """Send a job off, with the parameters of the manifest."""
+        """Send a job to its worker, with the parameters of the manifest."""
         place = self._places.get(job.worker)
         if place is None:
             return
@@ -167,14 +169,14 @@ class Crew:
         self._watch(place, self._heard(job, place, refs, place.serial, self._clock()))
 
     def drop(self, worker: WorkerId) -> None:
-        """Tell a worker to stop what it does."""
+        """Tell a worker to drop its job."""
         place = self._places.get(worker)
         if place is not None and place.busy is not None:
             serial, place.busy = place.busy, None
             place.actor.drop.options(concurrency_group=CONTROL).remote(serial)
 
     def forget(self) -> None:
-        """Nothing that is under way counts any more: the run has gone back behind it."""
+        """Ignore the results of all running jobs, because the run went back to an older version."""
         self._newest = -1
         for place in self._places.values():
             place.forgotten, place.busy = place.serial, None
@@ -185,7 +187,7 @@ class Crew:
         task.add_done_callback(place.waiting.discard)
 
     async def _heard(self, job: Job, place: _Place, refs: list[Ref], serial: int, sent: Seconds) -> None:
-        """Wait for the end of a job."""
+        """Wait for the end of a job and tell what came of it."""
         worker = job.worker
         try:
             came: Came = await refs[0]
@@ -205,13 +207,13 @@ class Crew:
             self._tell(Done(came, tuple(refs[1:]), sent))
 
     def _lost(self, job: Job, place: _Place) -> None:
-        """The parameters of a job that is still wanted are gone."""
+        """Handle a wanted job whose parameters are lost."""
         lost = f"The parameters of version {job.version} are gone with their node."
         if job.version >= self._newest or place.hello is None:
-            # With these it would fail again, whoever does it.
+            # These are the newest parameters: any worker would fail with them again.
             self._tell(Failed(ShardLostError(lost)))
             return
-        # Newer ones are there: only this job is lost, as if its worker had died and come back at once.
+        # Newer parameters exist: only this job is lost, as if its worker had died and restarted at once.
         self._say(f"{lost} Worker {job.worker} begins again with newer ones.")
         place.busy = None
         self._tell(Gone(job.worker))
@@ -228,7 +230,7 @@ class Crew:
         await self._awaited(worker, place)
 
     def _is_too_often(self, worker: WorkerId, place: _Place, error: Exception) -> bool:
-        """Whether a worker has died too often; if so, the run is told to end."""
+        """Return whether a worker has died too often, and if so tell that the run fails."""
         if place.deaths <= MOST_DEATHS:
             return False
         why = str(error).strip().splitlines()[-1].strip()
@@ -243,8 +245,8 @@ class Crew:
         return True
 
     async def _awaited(self, worker: WorkerId, place: _Place) -> None:
-        """Wait until a worker that is being started answers."""
-        # Ray keeps the call of one that dies as it begins, and starts it again and again without a word.
+        """Wait until a worker that is starting answers."""
+        # Ray keeps the call of an actor that dies at startup, and restarts it repeatedly without a report.
         late = asyncio.get_running_loop().call_later(
             LATE,
             self._say,

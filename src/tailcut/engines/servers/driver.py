@@ -27,30 +27,30 @@ from tailcut.types import Seconds, WorkerId
 from tailcut.work import Update
 
 LOOK_UP: Seconds = 0.25
-"""Seconds after which it looks up from waiting."""
+"""Longest wait for news before the driver's loop runs again, in seconds."""
 
 News: TypeAlias = Happening | Made
 
 
 @final
 class Driver:
-    """One run, from its first round to its last. To those who record it, it is what stands.
+    """The loop of one run, from its first round to its last; listeners read the state of the run from it.
 
     Args:
-        course_of: the rounds, from those before; None for the first. Asked again when the run goes back.
-        first: the parameters to begin with.
-        maker: of updates. shards: where the parameters are.
-        hire, dismiss: make and end a worker's actor.
-        begin_with: workers that must be there before the first round.
-        hooks: what it tells and asks whoever runs it.
-        clock: seconds.
+        course_of: makes the rounds, given those before (None for the first); called again on a return.
+        first: the manifest of the parameters to begin with.
+        maker: makes updates. shards: hold the parameters.
+        hire, dismiss: start and end a worker's actor.
+        begin_with: number of workers that must have joined before the first round.
+        hooks: callbacks to the caller.
+        clock: returns the time in seconds.
 
     Attributes:
-        has_begun: whether enough workers were there for the first round.
-        over: whether the run has ended. why: it failed; None where it did not.
-        roster: what every worker does.
-        skipped: updates of which nothing was added, and why. returns: versions that the run went back to.
-        manifest: newest.
+        has_begun: whether enough workers had joined for the first round.
+        over: whether the run has ended. why: the reason of its failure; None where it did not fail.
+        roster: the current activity of every worker.
+        skipped: by version, why no gradient was added to make it. returns: versions gone back to.
+        manifest: the newest manifest.
     """
 
     def __init__(
@@ -85,37 +85,37 @@ class Driver:
 
     @property
     def version(self) -> int:
-        """Of the newest parameters."""
+        """The version of the newest parameters."""
         return self.manifest.version
 
     @property
     def learnt(self) -> PolicyState:
-        """What the policy has learnt."""
+        """The state that the policy has learned."""
         return self._course.learnt
 
     @property
     def begun(self) -> dict[WorkerId, int]:
-        """Mini-batches that each worker has begun, where they go by its own count; none otherwise."""
+        """The number of mini-batches each worker has begun, where it counts its own; empty otherwise."""
         return self._course.begun
 
     @property
     def workers(self) -> list[At]:
-        """What each does."""
+        """The current activity of each worker."""
         return self.roster.standing
 
     # -- what can be asked of it --------------------------------------------------------------------------------
 
     def add(self, worker: WorkerId) -> None:
-        """One more takes part, from the round after it is there."""
+        """Start one more worker; it takes part from the round after it has joined."""
         self._crew.add(worker)
 
     def remove(self, worker: WorkerId) -> None:
-        """One takes part no longer; what it computes is lost."""
+        """Remove a worker; what it computes is discarded."""
         self._crew.remove(worker)
         self._tell(Gone(worker))
 
     async def run(self, workers: Sequence[WorkerId]) -> None:
-        """Train with these workers until it is over."""
+        """Train with these workers until the run is over."""
         await self._shards.give(self.manifest)
         for worker in workers:
             self.add(worker)
@@ -140,11 +140,11 @@ class Driver:
         self._news.set()
 
     async def _something(self) -> None:
-        """Wait until there is news, or something is due."""
+        """Wait for news, for the wake-up of the rounds, or for `LOOK_UP` seconds."""
         wake_at = self._course.wake_at
         pause = LOOK_UP if wake_at is None else min(max(wake_at - self._clock(), 0.0), LOOK_UP)
         if self._news.is_set() or pause <= 0.0:
-            # Whatever else is ready comes with it.
+            # Let callbacks that are ready add their news, so that all of it is handled together.
             await asyncio.sleep(0)
         else:
             try:
@@ -155,16 +155,15 @@ class Driver:
         self._news.clear()
 
     def _take_in(self) -> None:
-        """Take in what has been told since the last time: first all gradients, which arrive at one instant.
+        """Handle the news since the last call: first all gradients, as arrivals of one instant.
 
-        Where they count one by one, they do so in the order in which workers say they were done, whoever was heard
-        first.
+        Gradients that count one by one are ordered by the workers' own finishing times.
         """
         news, self._inbox = self._inbox, []
         self._done(sorted((each for each in news if isinstance(each, Done)), key=lambda each: each.moment))
         for each in (each for each in news if not isinstance(each, Done)):
             if self.over:
-                # What is lost now was not needed any more.
+                # The run has ended: losses do not matter any more.
                 return
             self._take(each)
         wake_at = self._course.wake_at
@@ -195,7 +194,7 @@ class Driver:
             self._handle(merge_arrivals([_arrival(done, now) for done in wanted]))
 
     def _moment(self) -> Seconds:
-        """Of what is read now; time never runs backwards."""
+        """Return the time, in seconds, that counts for what is read now; it never runs backwards."""
         return max(in_time(self._clock(), self._course.wake_at), self._course.now)
 
     def _back(self, back: Back) -> None:
@@ -221,7 +220,7 @@ class Driver:
                     self._making = asyncio.get_running_loop().create_task(self._make(deed.update))
 
     async def _make(self, update: Update) -> None:
-        """Have the shards make an update; what was not taken into it is let go."""
+        """Have the shards make an update; gradients that it leaves out are dropped."""
         try:
             self._tell(await self._maker.make(update.record.version, self._jobs.taken(update)))
         except Exception as error:
@@ -241,7 +240,7 @@ class Driver:
         self._hooks.keep(manifest)
 
     async def _go_back(self, lost: ShardLostError) -> None:
-        """Parameters are gone for good: all go back to one version, and everybody begins there again."""
+        """Recover from lost parameters: restore one version and let all workers begin from it."""
         self._lost = None
         if self._making is not None:
             self._making.cancel()
@@ -262,13 +261,13 @@ class Driver:
 
 
 def _arrival(done: Done, now: Seconds) -> Arrived:
-    """Return the event of a worker that is done with its job, which is read at `now`."""
+    """Return the arrival, read at `now`, of a worker that is done with its job."""
     came, job = done.came, done.came.job
     return Arrived(now, job.worker, job.version, done.run_time(now), came.share, came.finite)
 
 
 def _counts_still(news: News) -> bool:
-    """After the run has gone back, what became of its jobs and updates does not."""
+    """Return whether news still counts after the run went back: what came of older jobs does not."""
     if isinstance(news, Failed):
         return not isinstance(news.error, ShardLostError)
     return isinstance(news, Gone | Back)

@@ -1,4 +1,4 @@
-"""Ray's exceptions, as what they mean here. The only place that knows their names."""
+"""Translate Ray's exceptions into what they mean here; no other module names them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tailcut.errors import TailcutError
 
 
 class ShardLostError(TailcutError):
-    """What a shard needs is gone for good: all shards must go back to a checkpoint."""
+    """A shard cannot get what it needs any more: all shards must go back to a checkpoint."""
 
 
 class GradientsLostError(TailcutError):
@@ -20,40 +20,40 @@ class ServersError(TailcutError):
 
 
 def _caused(error: BaseException) -> BaseException:
-    """What really happened: inside a task, errors of its arguments are wrapped."""
+    """Return the underlying error: inside a task, Ray wraps the errors of its arguments."""
     cause = getattr(error, "cause", None)
     return cause if isinstance(cause, BaseException) else error
 
 
 def is_actor_gone(error: BaseException) -> bool:
-    """Whether a call failed because its actor died, or is being restarted."""
+    """Return whether a call failed because its actor died or is being restarted."""
     from ray.exceptions import OutOfMemoryError, RayActorError
 
-    # Ray's memory monitor ends actors too, and tells it by an error of its own.
+    # Ray's memory monitor also kills actors, and reports it by an error of its own.
     return isinstance(error, RayActorError | OutOfMemoryError)
 
 
 def is_restarting(error: BaseException) -> bool:
-    """Whether an actor is only not there yet, which is no death more."""
+    """Return whether an actor is only unavailable for now, which does not count as another death."""
     from ray.exceptions import ActorUnavailableError
 
     return isinstance(error, ActorUnavailableError)
 
 
 def never_began(error: BaseException) -> bool:
-    """Whether an actor died in its constructor, where it would die again."""
+    """Return whether an actor died in its constructor, where it would die again."""
     return "creation task" in str(error) or "__init__" in str(error)
 
 
 def is_object_lost(error: BaseException) -> bool:
-    """Whether a call failed because an object is gone."""
+    """Return whether a call failed because an object is lost."""
     from ray.exceptions import ObjectLostError
 
     return isinstance(_caused(error), ObjectLostError)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, and what it came from."""
+    """Yield an error, and the errors that it came from."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen
@@ -61,7 +61,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_refused(error: BaseException) -> bool:
-    """Whether the cluster did not accept a token."""
+    """Return whether the cluster did not accept a token."""
     from ray import exceptions
 
     return any(
@@ -71,7 +71,7 @@ def _is_refused(error: BaseException) -> bool:
 
 
 def _has_no_token(error: BaseException) -> bool:
-    """Whether this process found no token to show."""
+    """Return whether this process found no token to present."""
     return any(
         "no authentication token was found" in str(each)
         or "couldn't find an authentication token" in str(each)
@@ -81,7 +81,7 @@ def _has_no_token(error: BaseException) -> bool:
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """What a user is told of an error of Ray's; None for one that nobody expected."""
+    """Return the message to the user for an error of Ray's; None for an unexpected error."""
     from ray import exceptions
 
     cause = _caused(error)

@@ -1,4 +1,4 @@
-"""The actors of a run, made as its plan says."""
+"""Start and end the actors of a run as its plan says."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tailcut.types import WorkerId
 
 @final
 class Hiring:
-    """Makes actors and ends them.
+    """Starts actors and ends them.
 
     Args:
         ray: the package, connected to a cluster.
-        plan: what each process does, and needs.
+        plan: what each process does, and the resources that it needs.
     """
 
     def __init__(self, ray: Any, plan: Plan) -> None:
@@ -27,12 +27,12 @@ class Hiring:
         self._shards = ray.remote(**_options(plan.server_needs))(ShardActor)
 
     def worker(self, worker: WorkerId) -> Any:
-        """A worker's actor."""
+        """Start and return a worker's actor."""
         plan = self._plan
         return self._workers.remote(plan.setting, worker, plan.servers, plan.prepare)
 
     def shard(self, number: int, telling: Telling) -> Any:
-        """A shard's actor; `telling` says which of its numbers tell the noise."""
+        """Start and return a shard's actor; `telling` selects the numbers used to estimate the noise."""
         plan = self._plan
         return self._shards.remote(number, plan.recipe.optimiser, telling, plan.prepare)
 
@@ -42,7 +42,7 @@ class Hiring:
 
 
 def _options(needs: Mapping[str, float]) -> dict[str, Any]:
-    """Of an actor that Ray restarts, and whose calls it never repeats."""
+    """Return the options of an actor that Ray restarts without limit, and whose calls it never repeats."""
     own = {name: amount for name, amount in needs.items() if name not in ("CPU", "GPU")}
     cores, gpus = needs.get("CPU", 0), needs.get("GPU", 0)
     return {"max_restarts": -1, "max_task_retries": 0, "num_cpus": cores, "num_gpus": gpus, "resources": own}

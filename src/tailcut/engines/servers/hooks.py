@@ -1,4 +1,4 @@
-"""What a driver tells and asks whoever runs it."""
+"""The callbacks by which a driver reports to its caller and asks it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Functions that a driver calls.
+    """The callbacks of a driver.
 
     Attributes:
-        after_update: is told every new manifest; whether the run should end is its answer.
-        keep: is told every new manifest too, as soon as what it shows can be learnt (of the last, nothing can).
-        skipped: is told which version nothing was added to make, and why.
-        restore: the manifest to go back to when parameters are lost.
-        back: is told which that was, and why.
-        heard: is told every gradient as it comes.
-        look: is called many times a second.
-        say: is told of deaths, in sentences.
+        after_update: called with every new manifest; returns whether the run should end.
+        keep: called with every new manifest too, once the rounds have handled it (all but the last).
+        skipped: called with a version that no gradient was added to make, and the reason.
+        restore: returns the manifest to go back to when parameters are lost.
+        back: called with the version of that manifest, and the reason.
+        heard: called with every gradient as it arrives, unless its job was dropped.
+        look: called several times a second.
+        say: called with messages to the user, about deaths for instance.
     """
 
     after_update: Callable[[Manifest], bool]

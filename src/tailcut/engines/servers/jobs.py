@@ -1,4 +1,4 @@
-"""What workers are doing, and what came of it and is not used yet."""
+"""Track what workers compute, and the gradients that arrived and are not used yet."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tailcut.work import Update, Work
 
 @final
 class Jobs:
-    """All jobs that are under way, and gradients that wait for the close of a round.
+    """The running jobs, and the gradients that wait for the close of a round.
 
     Args:
-        crew: does them.
-        roster: is told who does what.
-        clock: seconds.
+        crew: sends them to the workers.
+        roster: records what each worker does.
+        clock: returns the time in seconds.
     """
 
     def __init__(self, crew: Crew, roster: Roster, clock: Callable[[], Seconds]) -> None:
@@ -29,28 +29,28 @@ class Jobs:
         self._arrived: dict[Work, Done] = {}
 
     def begin(self, job: Job, manifest: Manifest) -> None:
-        """Send a job off, with the parameters of the manifest."""
+        """Send a job to its worker, with the parameters of the manifest."""
         self._running[job.worker] = Work(job.worker, job.version, job.number)
         self._roster.begins(job.worker, job.version, self._clock())
         self._crew.begin(job, manifest)
 
     def drop(self, worker: WorkerId) -> None:
-        """A worker is to stop what it does."""
+        """Tell a worker to drop its job."""
         self._running.pop(worker, None)
         self._roster.drops(worker)
         self._crew.drop(worker)
 
     def leave(self, worker: WorkerId) -> None:
-        """A worker is gone, with what it was doing."""
+        """Record that a worker is gone, and its job with it."""
         self._running.pop(worker, None)
         self._roster.leaves(worker, self._clock())
 
     def done(self, done: Done) -> bool:
-        """A worker is done; whether that is still what it was to do."""
+        """Record that a worker is done; return whether its job is still wanted."""
         came = done.came
         work = Work(came.job.worker, came.job.version, came.job.number)
         if self._running.get(work.worker) != work:
-            # It was told to drop it, and was done before it heard.
+            # The worker was done before it heard that it should drop the job.
             return False
         del self._running[work.worker]
         if came.finite:
@@ -59,14 +59,14 @@ class Jobs:
         return True
 
     def taken(self, update: Update) -> list[Done]:
-        """The gradients of an update, in its order; those that it leaves out are let go."""
+        """Return the gradients of an update, in its order, and drop those that it leaves out."""
         accepted = [self._arrived.pop(work) for work in update.accepted]
         for work in (*update.late, *update.dropped):
             self._arrived.pop(work, None)
         return accepted
 
     def forget(self) -> None:
-        """The run has gone back behind all of them."""
+        """Drop all jobs and gradients, because the run went back to an older version."""
         for worker in list(self._running):
             self._crew.drop(worker)
         self._running.clear()

@@ -1,4 +1,4 @@
-"""Checkpoints of a run on servers: written by the driver in a thread, whole and of one version, or not at all."""
+"""Checkpoints of a run on servers: a thread of the driver writes complete versions, or nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tailcut.policy import Policy, PolicyState
 from tailcut.types import WorkerId
 
 LEARNT = "policy.safetensors"
-"""What the policy had learnt by the newest checkpoint."""
+"""File name of what the policy had learned by the newest checkpoint."""
 
 
 @final
@@ -33,10 +33,10 @@ class Kept:
     """A checkpoint.
 
     Attributes:
-        whole: parameters and optimiser of one version.
-        noise: what the gradients had shown by then.
-        begun: mini-batches that each worker had begun, where they go by its own count; none otherwise.
-        run: what was trained, so that another run does not take it up.
+        whole: parameters and optimizer state of one version.
+        noise: the estimates of the gradient noise by then.
+        begun: number of mini-batches that each worker had begun, where it counts its own; empty otherwise.
+        run: the settings of the run, so that a run with other settings does not resume from it.
     """
 
     whole: Piece
@@ -46,10 +46,10 @@ class Kept:
 
 
 def read_newest(folder: Path, say: Callable[[str], None]) -> Kept | None:
-    """The newest checkpoint that is whole; None where there is none.
+    """Return the newest complete checkpoint; None where there is no checkpoint.
 
     Raises:
-        CheckpointError: there are some, and not one is whole.
+        CheckpointError: there are checkpoints, and none is complete.
     """
     found = newest(folder, say)
     if found is None:
@@ -80,7 +80,7 @@ _NOISE = ("gradient", "variance")
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Offered:
-    """A version to be kept, and what belongs to it."""
+    """A version to be written, and what belongs to it."""
 
     manifest: Manifest
     noise: Noise
@@ -94,16 +94,16 @@ def _ignore(offered: _Offered, nothing: None) -> None:
 
 @final
 class Keeping:
-    """Keeps every so many versions.
+    """Writes a checkpoint of every so many versions.
 
     Args:
-        folder: where.
-        every: updates between two.
-        run: what is trained.
-        get: fetches objects.
-        say: is told where one could not be written.
-        keep: how many stay.
-        policy_name: the policy's, for messages; empty where it has none.
+        folder: folder of the checkpoints.
+        every: updates between two checkpoints.
+        run: the settings of the run.
+        get: fetches objects from Ray's store.
+        say: called with a message where a checkpoint could not be written.
+        keep: number of checkpoints that stay.
+        policy_name: name of the policy, for messages; empty where it has none.
 
     Raises:
         OSError: the folder cannot be written.
@@ -134,20 +134,20 @@ class Keeping:
         learnt: Callable[[], PolicyState],
         is_last: bool,
     ) -> None:
-        """There is a new version; it is kept if it is the last, or it is time to and none is being written still."""
+        """Queue a new version if it is the last one, or if it is due and no other waits in the queue."""
         if is_last or (manifest.version % self._every == 0 and not len(self._waiting)):
             self._waiting.put(_Offered(manifest, noise, dict(begun), learnt()))
 
     async def work(self) -> None:
-        """Write what is offered, for ever."""
+        """Write the queued versions until cancelled."""
         await self._waiting.work()
 
     async def written(self) -> None:
-        """Wait until all that was offered is written."""
+        """Wait until all queued versions are written."""
         await self._waiting.finish()
 
     async def finish(self) -> None:
-        """Write what was offered, and nothing more."""
+        """Wait until all queued versions are written, then close the drafts."""
         await self.written()
         self._drafts.close()
 

@@ -1,7 +1,7 @@
-"""Looks at the net in training: parameters out of the store, the task's figures, whether it has got where it should.
+"""Evaluate the net during training: fetch the parameters, compute the task's figures, check the target.
 
-They are taken in a thread, one after the other: nobody waits for them, and the run ends a few updates after the one
-that reached the target. When a version was there is known all the same.
+A thread evaluates one version after the other and no round waits for it, so the run ends a few updates after
+the one that reached the target. Each evaluation carries the time at which its version was made.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tailcut.learning.tasks.base import Target, Task
 from tailcut.types import Seconds
 
 MOST_WAITING = 8
-"""Versions that wait to be looked at: each keeps its parameters in the store."""
+"""Most versions that wait to be evaluated: each keeps its parameters in Ray's store."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Offered:
-    """A version to be looked at; `returns`: how often the run had gone back by then."""
+    """A version to be evaluated; `returns` is the number of times the run had gone back by then."""
 
     returns: int
     version: int
@@ -38,18 +38,18 @@ class _Offered:
 
 @final
 class Looks:
-    """All looks of a run.
+    """The evaluations of a run.
 
     Args:
-        task: what is trained. seed: of the net's first weights.
-        get: fetches an object.
-        target: at which the run ends; None for never.
-        every: updates between two looks. total: version at which the run ends anyway.
-        say: is told of each.
+        task: what is trained. seed: seed of the net's first weights.
+        get: fetches objects from Ray's store.
+        target: target at which the run ends; None for never.
+        every: updates between two evaluations. total: version at which the run ends anyway.
+        say: called with each evaluation.
 
     Attributes:
-        taken: so far. arrived: whether the target was reached.
-        failed: what went wrong with a look that no later one can mend; None where nothing did.
+        taken: the evaluations so far. arrived: whether the target was reached.
+        failed: the error of an evaluation, lost objects aside; None where there was none.
     """
 
     def __init__(
@@ -72,25 +72,25 @@ class Looks:
         self._waiting: Background[_Offered, Look] = Background(self._look, self._looked, self._not_looked)
 
     def begin(self, manifest: Manifest) -> None:
-        """What the run begins with is always looked at."""
+        """Queue the first parameters of the run, which are always evaluated."""
         self._put(manifest, 0.0)
 
     def offer(self, manifest: Manifest, seconds: Seconds) -> None:
-        """There is a new version; it is looked at if it is time to. Where many wait, only the last comes too."""
+        """Queue a new version that is due for evaluation; with many waiting, only the last version is."""
         is_last = manifest.version == self._total
         if is_last or (manifest.version % self._every == 0 and len(self._waiting) < MOST_WAITING):
             self._put(manifest, seconds)
 
     async def work(self) -> None:
-        """Look at what is offered, for ever."""
+        """Evaluate the queued versions until cancelled."""
         await self._waiting.work()
 
     async def finish(self) -> None:
-        """Wait until all that was offered has been looked at."""
+        """Wait until all queued versions are evaluated."""
         await self._waiting.finish()
 
     def go_back(self, version: int) -> None:
-        """The run has gone back to a version: what came after it never was."""
+        """Discard the evaluations of versions after the one that the run went back to."""
         self._returns.append(version)
         self.taken = [look for look in self.taken if look.version <= version]
         self.arrived = any(self._is_there(look) for look in self.taken)
@@ -116,5 +116,5 @@ class Looks:
             self._say(look)
 
     def _not_looked(self, offered: _Offered, error: Exception) -> None:
-        # What is lost is the driver's to mend.
+        # The driver recovers from lost objects by itself.
         self.failed = self.failed if is_object_lost(error) else error

@@ -1,4 +1,4 @@
-"""An update, from the gradients that were accepted to a manifest that all shards have made."""
+"""Make updates: from the gradients that were accepted to a manifest that all shards have made."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tailcut.types import Measured
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """An update is in the manifest.
+    """The news that an update is in the manifest.
 
     Attributes:
-        version: of the parameters now.
-        measured: what its gradients showed; None where nothing was.
+        version: of the parameters after the update.
+        measured: what its gradients showed; None where it had none.
         skipped: why nothing was added to the parameters; empty where something was.
     """
 
@@ -34,10 +34,10 @@ class Maker:
     """Makes one update after the other.
 
     Args:
-        shards: that make it. reckoning: how.
+        shards: apply the updates. reckoning: turns gradients into orders.
 
     Attributes:
-        term: how often the run went back to a checkpoint.
+        term: number of times the run went back to a checkpoint.
     """
 
     def __init__(self, shards: Shards, reckoning: Reckoning) -> None:
@@ -47,12 +47,12 @@ class Maker:
     async def make(self, version: int, done: Sequence[Done]) -> Made:
         """Make the update that follows a version.
 
-        Where gradients are lost with their node, those shards that have added them already take them back, and the
-        version changes alone: an update is made by all shards or by none.
+        Where gradients are lost with their node, shards that have already applied them undo the update, and
+        only the version changes: an update is made by all shards or by none.
 
         Raises:
             ShardLostError: parameters are lost, or a shard does not come back.
-            ServersError: a shard dies whatever is done.
+            ServersError: a shard keeps dying.
         """
         try:
             return await self._added(version, done)

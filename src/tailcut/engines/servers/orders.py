@@ -1,4 +1,4 @@
-"""What driver, shards and workers say to each other. Plain data; gradients and parameters travel beside it."""
+"""The messages between driver, shards and workers. Plain data; gradients and parameters travel beside it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tailcut.types import Seconds, WorkerId
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One update, as every shard is told of it.
+    """One update, as every shard receives it.
 
     Attributes:
-        id: of the update; a shard that gets it twice answers twice and applies it once.
-        base: version that it follows. An update of no gradients changes the version and nothing else.
+        id: id of the update; a shard that gets it twice answers twice and applies it once.
+        base: version that it follows. An update without gradients changes the version and nothing else.
         rate: learning rate.
-        groups: places of the gradients that are summed together.
-        weights: `(gradients,)` what each is multiplied by.
-        group_samples: `(groups,)` that the sums stand for.
-        divisor: of the sum of all.
-        scale: what the mean is multiplied by, under 1 where it is clipped.
+        groups: indices of the gradients that are summed together, for each group.
+        weights: `(gradients,)` factor of each gradient.
+        group_samples: `(groups,)` number of samples behind each group's sum.
+        divisor: divides the sum of all groups, which gives the mean gradient.
+        scale: factor of the mean gradient, under 1 where it is clipped.
     """
 
     id: str
@@ -37,16 +37,16 @@ class Order:
 @final
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a shard says to an order.
+    """The answer of a shard to an order.
 
     Attributes:
-        shard: which.
-        version: that it has now; None where it has nothing yet.
-        refused: why it did not do it; empty where it did.
-        big: squared norm of its piece of the mean gradient, of what tells the noise.
-        small: `(groups,)` of each group's own mean.
+        shard: index of the shard.
+        version: version that it has now; None where it has no parameters yet.
+        refused: why it refused the order; empty where it did not.
+        big: squared norm of its piece of the mean gradient, over the numbers used to estimate the noise.
+        small: `(groups,)` the same for each group's own mean.
         norm: squared norm of its whole piece of the mean gradient.
-        seconds: that it took.
+        seconds: time that it took.
     """
 
     shard: int
@@ -64,10 +64,10 @@ class Job:
     """One mini-batch for one worker.
 
     Attributes:
-        worker: who.
-        version: of the parameters that come with it.
-        number: which of the worker's mini-batches.
-        deadline: seconds after which to stop with what there is; None for never.
+        worker: id of the worker.
+        version: version of the parameters that come with it.
+        number: number of the mini-batch among the worker's.
+        deadline: seconds after which to stop with the micro-batches that are done; None for never.
     """
 
     worker: WorkerId
@@ -79,17 +79,17 @@ class Job:
 @final
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What a worker says when it is done with a job; its gradient travels beside it, cut as the shards are.
+    """The report of a worker on a finished job; its gradient travels beside it, cut as the shards are.
 
     Attributes:
-        job: which.
-        run_time: its own seconds from the job's beginning to its end.
-        samples: that the gradient is the mean of; 0 where the job was abandoned.
-        share: of the mini-batch.
-        loss: mean over these samples.
-        finite: whether all of the gradient is.
-        size: bytes of the gradient.
-        process: that computed it.
+        job: the job.
+        run_time: seconds from the job's start to its end, by the worker's clock.
+        samples: number of samples in the gradient's mean; 0 where the job was dropped.
+        share: part of the mini-batch that the gradient covers.
+        loss: mean loss over these samples.
+        finite: whether all numbers of the gradient are finite.
+        size: size of the gradient in bytes.
+        process: id of the process that computed it.
     """
 
     job: Job
@@ -103,5 +103,5 @@ class Came:
 
     @property
     def was_abandoned(self) -> bool:
-        """Whether the worker was told to stop before it had anything."""
+        """Return whether the job was dropped, so that there is no gradient."""
         return self.samples == 0

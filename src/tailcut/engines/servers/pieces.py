@@ -1,4 +1,4 @@
-"""All that a shard is at one version, and all shards' pieces as one: a checkpoint knows no shards."""
+"""The state of a shard at one version, and its joining to a whole: checkpoints do not depend on shards."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """Parameters and their optimiser.
+    """A part of the parameters, with its optimizer state.
 
     Attributes:
-        version: of the parameters.
+        version: version of the parameters.
         vector: `(numbers,)` the parameters.
-        state: of the optimiser: `(numbers,)` each, or single numbers.
+        state: optimizer state by name: arrays `(numbers,)`, or scalars.
     """
 
     version: int
@@ -32,7 +32,7 @@ class Piece:
 
 
 def joined(pieces: Sequence[Piece]) -> Piece:
-    """All pieces of one version, as one.
+    """Return all pieces of one version joined to one.
 
     Example:
         >>> pieces = [Piece(3, np.ones(2), {"step": np.array(3.0), "sum": np.zeros(2)}) for _ in range(2)]
@@ -49,7 +49,7 @@ def joined(pieces: Sequence[Piece]) -> Piece:
 
 
 def divided(whole: Piece, slices: Slices) -> list[Piece]:
-    """The pieces that `joined` joins, over however many shards."""
+    """Return the whole divided into one piece for each slice, the inverse of `joined`."""
     return [
         Piece(
             whole.version,

@@ -1,4 +1,4 @@
-"""What to train on servers and how, and what came of it. Plain data."""
+"""The plan of a training on servers, and its result. Plain data."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from tailcut.types import RoundRecord, Seconds, WorkerId
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """What to train, and how.
+    """The settings of a training on servers.
 
     Attributes:
         setting: the task, its data, delays.
         policy: decides when to stop waiting. acceptance: which gradients count.
         recipe: how gradients become updates.
-        workers: processes that compute. servers: that hold the parameters.
-        begin_with: workers that must be there before the first round; None for all. The others join as they come.
-        updates: after which it ends. target: at which it ends before; None for never.
-        every: updates between two looks at the net.
+        workers: number of processes that compute. servers: number of processes that hold the parameters.
+        begin_with: workers that must have joined before the first round; None for all. The others join later.
+        updates: number after which the run ends. target: ends it earlier, once reached; None for never.
+        every: updates between two evaluations of the net.
         late_finish: whether late workers finish (True) or drop their work at the next micro-batch.
-        checkpoints: folder to keep versions in, and to go on from; None for none. keep_every: updates between two.
-        prepare: is called in every new process.
-        worker_needs, server_needs: what each asks of its node, by Ray's names: `CPU`, `GPU`, and those that nodes were
-            started with.
-        patience: seconds to wait for processes to be there, at first or after a death, before the run is given up.
-        policy_name: the policy's, for messages; empty where it has none.
+        checkpoints: folder to write to and to resume from; None for none.
+        keep_every: updates between two checkpoints.
+        prepare: called in every new process.
+        worker_needs, server_needs: resources that each process asks of its node, by Ray's names: `CPU`,
+            `GPU`, and those that nodes were started with.
+        patience: seconds to wait for processes, at first or after a death, before the run fails.
+        policy_name: name of the policy, for messages; empty where it has none.
     """
 
     setting: Setting
@@ -75,7 +76,7 @@ class Plan:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a checkpoint must have been made for, to be gone on from."""
+        """The settings that a checkpoint must share so that this run can resume from it."""
         return {
             "seed": self.setting.seed,
             "batch": self.setting.batch,
@@ -88,17 +89,17 @@ class Plan:
 @final
 @dataclass(slots=True, eq=False)
 class Result:
-    """What came of it.
+    """The result of a training on servers.
 
     Attributes:
-        rounds: closed, in order. settled: gradients that came after their close.
-        made: `(updates,)` seconds at which each update was there, since the first round opened.
-        looks: at the net.
-        computed: seconds that a gradient took its worker alone, without its way, by worker and version.
-        begun: jobs that workers began. idle: seconds that each worker had nothing to do.
-        restored: how often a shard was given its parameters again.
-        skipped: updates of which nothing was added, and why. returns: versions that the run went back to.
-        parameters: at the end. version: of them.
+        rounds: the closed rounds, in order. settled: what became of gradients that were pending at a close.
+        made: `(updates,)` seconds from the first opening until each update was made.
+        looks: the evaluations of the net.
+        computed: seconds that a worker took for a gradient, without transfers, by worker and version.
+        begun: number of jobs begun. idle: seconds that each worker was idle.
+        restored: number of times that a shard was given its parameters again.
+        skipped: by version, why no gradient was added to make it. returns: versions gone back to.
+        parameters: the parameters at the end. version: their version.
     """
 
     rounds: list[RoundRecord] = field(default_factory=list)

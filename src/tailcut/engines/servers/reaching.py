@@ -1,4 +1,4 @@
-"""Whether a Ray head can be at an address, found out in seconds: Ray itself would try for minutes."""
+"""Check within seconds whether a Ray head can be at an address: Ray itself would try for minutes."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ REACH: Seconds = 5.0
 
 _ADDRESS = re.compile(r"(?:\[([^\[\]]+)\]|([^\[\]]+)):([0-9]{1,5})")
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-"""How every client of HTTP/2 begins, which Ray's heads speak: its preface, and settings of which none is set."""
+"""The opening bytes of every HTTP/2 client: the preface and a SETTINGS frame without settings."""
 _SETTINGS, _HEADER = 4, 9
-"""The kind of frame that a server must begin with, and the bytes of a frame's head; the kind is the fourth."""
+"""Type of the frame that a server must send first; bytes of a frame's header, the fourth is the type."""
 
 
 def check_reachable(address: str | None, within: Seconds = REACH) -> None:
-    """See whether a cluster can be there.
+    """Check that a Ray head can be at an address.
 
     Args:
         address: as `host:port`; `auto` and None are Ray's own to find.
-        within: seconds to answer.
+        within: seconds in which it must answer.
 
     Raises:
-        ParameterError: the address is none.
-        InputError: nobody answers there, or somebody else does.
+        ParameterError: the address is not valid.
+        InputError: nothing answers there, or another kind of server does.
     """
     if address is None or address == "auto":
         return
@@ -37,7 +37,7 @@ def check_reachable(address: str | None, within: Seconds = REACH) -> None:
     until = time.monotonic() + within
     try:
         with socket.create_connection((host, port), timeout=within) as connection:
-            # With TLS it says nothing that could be told from other servers before it has seen a certificate.
+            # With TLS a head cannot be told from other servers before it has seen a certificate.
             is_head = _has_tls() or _speaks_http2(connection, until)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -53,7 +53,7 @@ def check_reachable(address: str | None, within: Seconds = REACH) -> None:
 
 
 def _parts(address: str) -> tuple[str, int]:
-    """Host and port; an IPv6 address may stand in brackets."""
+    """Return host and port; an IPv6 address may stand in brackets."""
     found = _ADDRESS.fullmatch(address)
     if found is None or not 0 < int(found[3]) < 65536:
         raise ParameterError(
@@ -67,7 +67,7 @@ def _has_tls() -> bool:
 
 
 def _speaks_http2(connection: socket.socket, until: Seconds) -> bool:
-    """Greet, and see whether the answer begins as it must; who says nothing, or hangs up, is somebody else."""
+    """Return whether the server answers an HTTP/2 greeting with a SETTINGS frame before `until`."""
     head = b""
     try:
         connection.sendall(_GREETING)

@@ -1,4 +1,4 @@
-"""From accepted gradients to an order for the shards, and from their answers to what the gradients showed. Pure."""
+"""Turn accepted gradients into an order for the shards, and the shards' answers into measurements. Pure."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tailcut.types import Measured
 
 @final
 class Reckoning:
-    """Learning rate, weights and noise, update by update; the same sums as in virtual time.
+    """Computes learning rate, weights and noise of each update, exactly as training in virtual time does.
 
     Args:
         recipe: how gradients become updates.
-        workers: that there are when all take part.
+        workers: number of workers when all take part.
         batch: samples in a mini-batch.
 
     Attributes:
-        noise: what the gradients so far showed.
+        noise: the estimates of the gradient noise so far.
     """
 
     def __init__(self, recipe: Recipe, workers: int, batch: int) -> None:
@@ -34,16 +34,16 @@ class Reckoning:
 
     @property
     def clips(self) -> bool:
-        """Whether updates must be weighed before they are applied."""
+        """Return whether shards must weigh an update before they apply it."""
         return self._recipe.clip is not None
 
     def order(self, term: int, version: int, came: Sequence[Came]) -> Order:
-        """The update that follows `version`, of gradients in the order of their arrival; of none, a change of version.
+        """Return the update that follows `version`; without gradients it only changes the version.
 
         Args:
-            term: how often the run went back to a checkpoint before.
-            version: of the parameters it is applied to.
-            came: what their workers said.
+            term: number of times the run went back to a checkpoint before.
+            version: version of the parameters that the update is applied to.
+            came: the reports on the gradients, in the order of their arrival.
         """
         name = f"{term}.{version}"
         if not came:
@@ -55,13 +55,13 @@ class Reckoning:
         return Order(name, version, rate, parts.groups, parts.weights, groups, parts.divisor)
 
     def clipped(self, order: Order, answers: Sequence[Answer]) -> Order:
-        """The same, its mean gradient no longer than allowed; `answers` are those of shards that weighed it."""
+        """Return the order with its mean gradient clipped by the norms in the `answers` of all shards."""
         assert self._recipe.clip is not None
         norm = math.sqrt(sum(answer.norm for answer in answers))
         return replace(order, scale=min(1.0, self._recipe.clip / max(norm, 1e-300)))
 
     def made(self, order: Order, came: Sequence[Came], answers: Sequence[Answer]) -> Measured | None:
-        """An update was made: what it showed, from now on part of the noise; None for one of no gradients."""
+        """Return what an update showed, and add it to the noise; None for one without gradients."""
         if not came:
             return None
         parts = self._parts(order.base, came)

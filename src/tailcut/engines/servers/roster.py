@@ -1,4 +1,4 @@
-"""What every worker does, how much it began, and how long it had nothing to do. Pure; time is an argument."""
+"""Record what each worker does, its jobs begun and its idle time. Pure: time is an argument."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailcut.types import Seconds, WorkerId
 
 @dataclass(slots=True)
 class _Line:
-    """One worker."""
+    """The record of one worker."""
 
     hello: Hello
     node: int
@@ -26,7 +26,7 @@ class _Line:
 
 @final
 class Roster:
-    """All workers that ever were there."""
+    """The records of all workers that ever joined."""
 
     def __init__(self) -> None:
         self._lines: dict[WorkerId, _Line] = {}
@@ -34,12 +34,12 @@ class Roster:
 
     @property
     def there(self) -> dict[WorkerId, int]:
-        """Who is there, increasing, and the number of each one's machine."""
+        """The workers that have not left, by increasing id, and the number of each one's machine."""
         return {w: line.node for w, line in sorted(self._lines.items()) if line.doing != "left"}
 
     @property
     def standing(self) -> list[At]:
-        """What each does, for those who record the run."""
+        """The current activity of each worker, for those that record the run."""
         return [
             At(w, line.hello.host, line.hello.process, line.node, line.doing, line.version, line.heard)
             for w, line in sorted(self._lines.items())
@@ -47,16 +47,16 @@ class Roster:
 
     @property
     def begun(self) -> int:
-        """Jobs that were begun."""
+        """The number of jobs begun, by all workers together."""
         return sum(line.begun for line in self._lines.values())
 
     @property
     def idle(self) -> tuple[Seconds, ...]:
-        """Seconds that each had nothing to do between two jobs."""
+        """The seconds that each worker was idle between jobs, by increasing id."""
         return tuple(line.idle for _, line in sorted(self._lines.items()))
 
     def joins(self, worker: WorkerId, hello: Hello, now: Seconds) -> int:
-        """A worker is there, for the first time or again; the number of its machine."""
+        """Record that a worker has joined, or joined again; return the number of its machine."""
         node = self._nodes.setdefault(hello.node, len(self._nodes))
         before = self._lines.get(worker)
         line = self._lines[worker] = _Line(hello, node, now)
@@ -65,13 +65,13 @@ class Roster:
         return node
 
     def leaves(self, worker: WorkerId, now: Seconds) -> None:
-        """A worker is gone."""
+        """Record that a worker is gone."""
         line = self._lines.get(worker)
         if line is not None:
             line.doing, line.heard, line.since = "left", now, None
 
     def begins(self, worker: WorkerId, version: int, now: Seconds) -> None:
-        """A worker is sent a job."""
+        """Record that a worker was sent a job."""
         line = self._lines[worker]
         line.doing, line.version, line.begun = "computes", version, line.begun + 1
         if line.since is not None:
@@ -79,10 +79,10 @@ class Roster:
             line.since = None
 
     def drops(self, worker: WorkerId) -> None:
-        """A worker is told to drop its job."""
+        """Record that a worker was told to drop its job."""
         self._lines[worker].doing = "drops"
 
     def waits(self, worker: WorkerId, now: Seconds) -> None:
-        """A worker is done, and has nothing to do."""
+        """Record that a worker is done with its job and idle."""
         line = self._lines[worker]
         line.doing, line.heard, line.since = "waits", now, now

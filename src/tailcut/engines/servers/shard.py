@@ -1,4 +1,4 @@
-"""A piece of the parameters with its optimiser: updates in order, each once. No Ray, no clock."""
+"""One shard of the parameters with its optimizer: updates in order, each once. No Ray, no clock."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tailcut.types import BoolArray
 
 @final
 class Shard:
-    """One shard.
+    """One shard of the parameters, with its optimizer.
 
-    Until it is given a piece it refuses everything: one that was restarted must not answer with first weights.
+    Until it is given a piece it refuses every order: a restarted shard must not answer with initial weights.
 
     Args:
-        number: which shard.
-        optimiser_name: of its optimiser.
-        telling: `(numbers,)` which of its numbers tell the noise.
+        number: index of the shard.
+        optimiser_name: name of its optimizer.
+        telling: `(numbers,)` whether each of its numbers is used to estimate the gradient noise scale.
     """
 
     def __init__(self, number: int, optimiser_name: str, telling: BoolArray) -> None:
@@ -36,14 +36,14 @@ class Shard:
         self._all_tell = bool(telling.all())
         self._vector: torch.Tensor | None = None
         self._last: tuple[Order, Answer] | None = None
-        # As it is, and as it was before the last update. Nobody changes what was handed out.
+        # The current piece, and the one before the last update. Returned pieces are never changed.
         self._now: Piece | None = None
         self._before: Piece | None = None
         self._mean: tuple[str, Vector, Answer] | None = None
         self._sums = Sums()
 
     def give(self, piece: Piece) -> Answer:
-        """Begin, or begin again, with a piece; what was there is forgotten."""
+        """Start, or start again, from a piece; the state before is discarded."""
         self._vector = torch.from_numpy(piece.vector.copy())
         self._optimiser = optimiser(self._name, self._vector, 1.0)
         put_optimiser_arrays(self._optimiser, piece.state)
@@ -51,12 +51,12 @@ class Shard:
         return Answer(self.number, piece.version)
 
     def weigh(self, order: Order, gradients: Sequence[Vector]) -> Answer:
-        """The norms of an update, without applying it."""
+        """Return the norms of an update without applying it."""
         refusal = self._refusal(order)
         return refusal if refusal is not None else self._averaged(order, gradients)[1]
 
     def apply(self, order: Order, gradients: Sequence[Vector]) -> Answer:
-        """Apply an update, unless it does not follow the version that is here; one that was applied is not again."""
+        """Apply an update that follows the current version, once; refuse one that does not follow it."""
         if self._last is not None and self._last[0].id == order.id:
             return self._last[1]
         refusal = self._refusal(order)
@@ -81,20 +81,20 @@ class Shard:
         return answer
 
     def go_back(self, version: int) -> Answer:
-        """Undo the last update if it was made; the version that is here is left as it is."""
+        """Undo the last update if it followed `version`; refuse if the shard then has another version."""
         if self._before is not None and self._before.version == version and self._version == version + 1:
             return self.give(self._before)
         here = "" if self._version == version else f"it has version {self._version}, not {version}"
         return Answer(self.number, self._version, here)
 
     def piece(self) -> Piece:
-        """All that it is now."""
+        """Return the current piece."""
         assert self._now is not None
         return self._now
 
     @property
     def _version(self) -> int | None:
-        """None until it was given a piece."""
+        """The current version; None until the shard was given a piece."""
         return None if self._now is None else self._now.version
 
     def _refusal(self, order: Order) -> Answer | None:
@@ -105,7 +105,7 @@ class Shard:
         return None
 
     def _averaged(self, order: Order, gradients: Sequence[Vector]) -> tuple[Vector, Answer]:
-        """The mean gradient and its norms; kept, in case the update was weighed first."""
+        """Return the mean gradient and its norms, cached in case the update was weighed first."""
         if self._mean is not None and self._mean[0] == order.id:
             return self._mean[1:]
         sums = self._sums.of([[(order.weights[k], gradients[k]) for k in group] for group in order.groups])

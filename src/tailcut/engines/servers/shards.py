@@ -1,8 +1,8 @@
 """The driver's side of the shards: one manifest of parameters, and updates that all shards make or none.
 
-A shard that dies is restarted by Ray, is given the piece of the last manifest, and is told the order again; those who
-have carried it out already say so. Only when all have answered is there a new manifest, so that no worker ever sees
-parameters of two versions.
+A shard that dies is restarted by Ray, is given its piece of the last manifest, and is sent the order again;
+shards that have carried it out repeat their answer. A new manifest is made only when all have answered, so
+that no worker ever sees parameters of two versions.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from tailcut.engines.servers.orders import Answer, Order
 from tailcut.types import Seconds
 
 Ref: TypeAlias = Any
-"""An object of Ray's store, to be awaited or handed on."""
+"""Reference to an object of Ray's store, to be awaited or passed on."""
 AGAIN: Seconds = 0.05
-"""Between two tries to reach a shard that is being restarted; one that dies again is left alone for longer."""
+"""Pause before a restarting shard is called again, in seconds; multiplied by its deaths in an order."""
 MOST_DEATHS = 20
-"""Of one shard in one order: then it will not live through it."""
+"""Most deaths of one shard in one order; after more the run fails."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Manifest:
-    """One version of everything, whole.
+    """One complete version of the parameters and the optimizer states.
 
     Attributes:
-        version: of the parameters.
-        parameters: `(shards,)` refs to arrays. states: of the optimisers.
+        version: version of the parameters.
+        parameters: `(shards,)` refs to arrays. states: `(shards,)` refs to optimizer states.
     """
 
     version: int
@@ -48,16 +48,16 @@ class Manifest:
 
 @final
 class Shards:
-    """All shards.
+    """The shards of a run.
 
     Args:
-        actors: `(shards,)` handles.
-        say: is told of deaths and returns.
-        patience: seconds that a shard may take to be there, at first or again.
+        actors: `(shards,)` handles of the actors.
+        say: called with a message about each death of a shard.
+        patience: seconds that a shard may take to start, at first or again.
 
     Attributes:
-        manifest: newest; None before `give`.
-        restored: how often a shard was given its piece again.
+        manifest: the newest manifest; None before `give`.
+        restored: number of times that a shard was given its piece again.
     """
 
     def __init__(
@@ -75,17 +75,17 @@ class Shards:
         return len(self._actors)
 
     async def give(self, manifest: Manifest) -> None:
-        """All begin with these parameters, whatever they had."""
+        """Give these parameters to all shards, which discard what they had."""
         self.manifest = manifest
         await asyncio.gather(*(self._give(shard) for shard in range(len(self))))
 
     async def weigh(self, order: Order, gradients: Sequence[Sequence[Ref]]) -> list[Answer]:
-        """The norms of an update, by shard; nothing is applied."""
+        """Return the norms of an update, by shard, without applying it."""
         calls = [self._call(shard, "weigh", order, gradients, 1) for shard in range(len(self))]
         return [answer for answer, *_ in await _all(calls)]
 
     async def apply(self, order: Order, gradients: Sequence[Sequence[Ref]]) -> list[Answer]:
-        """All make an update, and it is in the manifest; each one's answer.
+        """Have all shards make an update, put it into the manifest and return their answers.
 
         Args:
             order: the update.
@@ -93,8 +93,8 @@ class Shards:
 
         Raises:
             GradientsLostError: gradients are gone with their node; the manifest is as before.
-            ShardLostError: parameters are, or a shard does not come back.
-            ServersError: a shard dies whenever it is told to.
+            ShardLostError: parameters are gone with their node, or a shard does not come back.
+            ServersError: a shard dies again and again.
         """
         calls = [self._call(shard, "apply", order, gradients, 3) for shard in range(len(self))]
         made = await _all(calls)
@@ -103,7 +103,7 @@ class Shards:
         return list(answers)
 
     async def go_back(self) -> None:
-        """Those who have made an update that is not in the manifest undo it."""
+        """Undo an update that is not in the manifest, at the shards that have made it."""
         assert self.manifest is not None
         for shard, actor in enumerate(self._actors):
             try:
@@ -140,7 +140,7 @@ class Shards:
             self.restored += 1
 
     async def _answer(self, shard: int, ref: Ref) -> Answer | None:
-        """What a shard says; None where it died."""
+        """Return the answer of a shard; None where it died."""
         try:
             answer: Answer = await ref
             return answer
@@ -155,7 +155,7 @@ class Shards:
             return None
 
     async def _give(self, shard: int) -> None:
-        """Give a shard its piece of the manifest, as soon as it is there to take it."""
+        """Give a shard its piece of the manifest, as soon as its actor is there."""
         assert self.manifest is not None
         piece = self.manifest.parameters[shard], self.manifest.states[shard]
         ends = asyncio.get_running_loop().time() + self._patience
@@ -184,7 +184,7 @@ class Shards:
 
 
 async def _all(calls: Sequence[Coroutine[Any, Any, tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
-    """What all came to, when all have ended: one that goes on by itself would undo what is done next."""
+    """Return all results once all calls have ended: one still running would undo what is done next."""
     ended = await asyncio.gather(*calls, return_exceptions=True)
     for each in ended:
         if isinstance(each, BaseException):

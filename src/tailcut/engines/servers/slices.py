@@ -1,4 +1,4 @@
-"""Which numbers of a net each server shard holds. Pure."""
+"""Divide the numbers of a net among the server shards. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from tailcut.types import BoolArray
 @final
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """A vector cut into pieces of equal size, give or take one number: all are of one type, so bytes are level too.
+    """A vector cut into pieces whose sizes differ by at most one number.
 
-    Pieces end where they end, in the midst of a tensor or not: optimisers go number by number.
+    All numbers have one type, so the pieces' bytes are nearly equal too. A piece may end inside a tensor,
+    because optimizers work number by number.
 
     Attributes:
-        size: of the vector.
-        shards: pieces.
+        size: length of the vector.
+        shards: number of pieces.
 
     Example:
         >>> [(piece.start, piece.stop) for piece in Slices(10, 3).all]
@@ -41,14 +42,14 @@ class Slices:
 
     @property
     def all(self) -> list[slice]:
-        """Every piece, in order."""
+        """The slices of all pieces, in order."""
         each, more = divmod(self.size, self.shards)
         sizes = [each + (shard < more) for shard in range(self.shards)]
         return [slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0))]
 
 
 def mask_of(names: Sequence[str], sizes: Sequence[int], prefix: str) -> BoolArray:
-    """`(parameters,)` which numbers belong to tensors whose names begin so.
+    """Return `(parameters,)` whether each number belongs to a tensor whose name begins with `prefix`.
 
     Example:
         >>> mask_of(["policy", "value"], [2, 1], "policy")
@@ -61,10 +62,11 @@ def mask_of(names: Sequence[str], sizes: Sequence[int], prefix: str) -> BoolArra
 @final
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """Which numbers of a piece tell the noise. Short, however many numbers there are.
+    """The numbers of a piece that are used to estimate the noise, described in little memory.
 
     Attributes:
-        names, sizes: of all tensors, in order. prefix: of the names of those that tell. piece: which of their numbers.
+        names, sizes: name and size of every tensor, in order. prefix: prefix of the names of those used.
+        piece: slice of the whole vector.
     """
 
     names: tuple[str, ...]
@@ -73,5 +75,5 @@ class Telling:
     piece: slice
 
     def mask(self) -> BoolArray:
-        """`(numbers,)` of the piece."""
+        """Return `(numbers,)` whether each number of the piece is used."""
         return mask_of(self.names, self.sizes, self.prefix)[self.piece]

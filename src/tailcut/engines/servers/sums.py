@@ -1,4 +1,4 @@
-"""Weighted sums of gradients, in memory that is used again: fresh memory costs more than adding up."""
+"""Weighted sums of gradients in reused buffers: fresh memory costs more than the additions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailcut.engines.servers.pieces import Vector
 
 @final
 class Sums:
-    """Of one shard.
+    """Weighted sums of the gradients of one shard, in buffers that are reused.
 
     Example:
         >>> sums = Sums()
@@ -25,9 +25,9 @@ class Sums:
         self._rooms: list[Vector] = []
 
     def of(self, groups: Sequence[Sequence[tuple[float, Vector]]]) -> list[Vector]:
-        """The sum of each group of weights and vectors, in order; valid until the next call.
+        """Return the sum of each group of weights and vectors, in order; valid until the next call.
 
-        The vectors that come in are not changed.
+        The given vectors are not changed.
         """
         like = groups[0][0][1]
         if not self._rooms or self._rooms[0].shape != like.shape or self._rooms[0].dtype != like.dtype:

@@ -1,4 +1,4 @@
-"""A training on servers: a plan, carried out on a cluster that is there."""
+"""Train on servers: carry out a plan on a running cluster."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def train(
     Args:
         ray: the package, connected to a cluster.
         plan: what to do.
-        say: is told how it goes.
-        listener: records the run; None for nobody.
-        heard: is told every gradient as it comes, wanted or not.
-        meanwhile: is called many times a second; it may add and remove workers.
-        clock: seconds.
+        say: called with messages to the user.
+        listener: records the run; None for no record.
+        heard: called with every gradient as it arrives, unless its job was dropped.
+        meanwhile: called several times a second; it may add and remove workers.
+        clock: returns the time in seconds.
 
     Raises:
         ServersError: the cluster does not do what is asked of it.
@@ -79,7 +79,7 @@ def train(
 
 @final
 class _Training:
-    """One plan."""
+    """The carrying out of one plan."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class _Training:
         self._found = Result()
 
     async def carry_out(self) -> Result:
-        """From the first parameters, or those of the newest checkpoint, to the end."""
+        """Train from the first parameters, or those of the newest checkpoint, to the end."""
         try:
             first = self._restored()
             names, sizes = self._net.layout
@@ -116,7 +116,7 @@ class _Training:
             return await self._carried_out(first)
         finally:
             if not self._is_begun:
-                # It never began, and its record shall not be in the way of the next try.
+                # The run never began: its record must not be in the way of the next attempt.
                 self._listener.give_up()
             for actor in self._servers:
                 self._hiring.dismiss(actor)
@@ -145,14 +145,14 @@ class _Training:
         self._looks.begin(first)
         try:
             if first.version:
-                # It may have got where it should before it was broken off.
+                # The run may have reached its target before it was interrupted.
                 await self._looks.finish()
             if first.version < plan.updates and not self._looks.arrived:
                 await self._driver.run(range(plan.workers))
             await self._looks.finish()
             self._see_to_looks()
         except asyncio.CancelledError:
-            # Whoever broke it off can go on from where it was.
+            # Keep the newest version, so that an interrupted run can resume from it.
             self._driver.why = "It was interrupted."
             self._keep(self._driver.manifest, is_last=self._driver.version > first.version)
             raise
@@ -202,7 +202,7 @@ class _Training:
         self._meanwhile(driver)
 
     def _course(self, before: Course | None) -> Course:
-        """The rounds; what the policy has learnt and the data go on."""
+        """Return the rounds; they continue with what the policy has learned and the workers' counts."""
         plan = self._plan
         overhead = 0.0 if before is None else before.overhead
         rounds = Rounds(plan.policy, plan.acceptance, plan.late_finish, overhead)
@@ -242,7 +242,7 @@ class _Training:
         self._listener.skipped(version - 1, why)
 
     def _see_to_looks(self) -> None:
-        """Whoever cannot evaluate the net shall know why."""
+        """Raise the error of an evaluation that failed, so that the user learns the reason."""
         if self._looks.failed is not None:
             raise self._looks.failed
 
@@ -259,7 +259,7 @@ class _Training:
         return self._restored()
 
     def _restored(self) -> Manifest:
-        """The newest checkpoint, or the first parameters, in the store."""
+        """Put the newest checkpoint, or the first parameters, into Ray's store and return the manifest."""
         found = beginning(self._plan, self._first, self._slices, self._ray.put, self._say)
         self._reckoning.noise, self._begun = found.noise, found.begun
         return found.manifest

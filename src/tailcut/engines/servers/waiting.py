@@ -1,4 +1,4 @@
-"""Whoever waits for workers that do not come, at first or after all have died, is told so, and in the end given up."""
+"""Tell the user about workers that do not start, at first or after all have died, and fail in the end."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from tailcut.engines.servers.failures import ServersError
 from tailcut.types import Seconds, WorkerId
 
 SOON: Seconds = 20.0
-"""Seconds after which it is said who is missing."""
+"""Seconds after which the user is told which workers are missing."""
 
 
 @final
 class Waiting:
-    """For the workers of a run.
+    """The wait for the workers of a run, with its timeout.
 
     Args:
-        workers: that were asked for.
-        patience: seconds.
-        say: is told who is missing, once.
-        clock: seconds.
+        workers: number of workers that were asked for.
+        patience: timeout in seconds.
+        say: called once, with the missing workers.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -31,14 +31,14 @@ class Waiting:
         self._told = False
 
     def over(self) -> None:
-        """Enough are there."""
+        """End the wait: enough workers are there."""
         self._since, self._told = None, False
 
     def look(self, there: Collection[WorkerId]) -> None:
-        """See who has come.
+        """Begin or continue the wait, given the workers that are there.
 
         Raises:
-            ServersError: it has taken too long.
+            ServersError: the timeout has passed.
         """
         now = self._clock()
         self._since = now if self._since is None else self._since

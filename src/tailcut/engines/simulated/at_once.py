@@ -1,6 +1,6 @@
 """All rounds at once, where nothing carries over from one to the next: for fixed cutoffs and for bounds.
 
-Equal to `replay` round by round (a test holds it to that), for the price of a partition of the table.
+Equal to `replay` round by round (a test checks that), in the time of a partition of the table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Updates of a cutoff that is fixed: every round is a sort, and nothing carries over to the next.
+"""Updates under a fixed cutoff: every round is a sort, and nothing carries over to the next.
 
-The same updates as `updates` gives for such a policy (a test holds it to that), for a fraction of the price.
+The same updates as `updates` gives for such a policy (a test checks that), in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def fixed_updates(table: Table, count: int, overhead: Seconds = 0.0) -> Updates:
 
     Args:
         table: `(rounds, workers)` run times, whole.
-        count: of workers to wait for; all workers where there are fewer.
+        count: number of workers to wait for; all workers where there are fewer.
         overhead: seconds between a close and the next opening.
     """
     if not table.whole:

@@ -1,4 +1,4 @@
-"""What a training in virtual time is measured by, between one look at the net and the next."""
+"""Measure a training in virtual time between one evaluation of the net and the next."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tailcut.work import Update
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One look at the net, and the means of what happened since the one before.
+    """One evaluation of the net, and the means of what happened since the one before.
 
     Attributes:
-        seconds: of virtual time, when these parameters were out.
-        updates: so far.
-        gradients: accepted so far, partial ones by their share.
-        figures: of the task.
-        train_loss: mean loss of the accepted samples.
-        cutoff: gradients in an update.
-        rate: learning rate.
-        staleness: rounds a used gradient lagged behind.
+        seconds: virtual time at which these parameters were out.
+        updates: number of updates so far.
+        gradients: number of gradients accepted so far, partial ones counted by their share.
+        figures: the task's figures.
+        train_loss: mean over updates of the loss of the accepted samples.
+        cutoff: mean number of gradients in an update.
+        rate: mean learning rate.
+        staleness: mean number of rounds that a used gradient lagged behind.
         idle: share of the time that workers waited for others.
         noise: gradient noise scale in samples; None while unknown.
     """
@@ -42,17 +42,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Totals:
-    """Of a whole run.
+    """The totals of a whole run.
 
     Attributes:
-        seconds: of virtual time.
-        updates: applied.
-        gradients: accepted, partial ones by their share.
-        late: gradients that arrived in vain.
+        seconds: virtual time at the end.
+        updates: number of updates applied.
+        gradients: number of gradients accepted, partial ones counted by their share.
+        late: gradients that arrived and were not used.
         dropped: gradients that were begun and never arrived.
         idle: share of the time that workers waited for others.
         staleness: mean rounds that a used gradient lagged behind.
-        accepted: `(workers,)` gradients used of each worker.
+        accepted: `(workers,)` number of gradients used of each worker.
     """
 
     seconds: Seconds
@@ -67,7 +67,7 @@ class Totals:
 
 @dataclass(slots=True)
 class _Sums:
-    """Added up over updates."""
+    """Sums over updates."""
 
     updates: int = 0
     gradients: float = 0.0
@@ -86,19 +86,19 @@ class _Sums:
         self.loss += loss
         self.rate += rate
         self.staleness += float(record.staleness.sum())
-        # Who starts on another mini-batch at once waits for nobody.
+        # A worker that starts another mini-batch at once is never idle.
         self.waited += 0.0 if refill else record_idle(record)
         self.paid += (update.closed - update.opened + overhead) * len(record.roster)
 
 
 @dataclass(slots=True)
 class Meter:
-    """Adds up a run.
+    """Adds up what happens in a run.
 
     Attributes:
-        workers: how many there are at most.
+        workers: largest number of workers.
         overhead: seconds between a close and the next opening.
-        refill: whether workers go on at once after arriving.
+        refill: whether a worker starts another mini-batch as soon as it arrived.
     """
 
     workers: int
@@ -116,16 +116,16 @@ class Meter:
 
     @property
     def gradients(self) -> float:
-        """Accepted so far."""
+        """The number of gradients accepted so far, partial ones counted by their share."""
         return self._all.gradients
 
     @property
     def seconds(self) -> Seconds:
-        """When the newest parameters were out."""
+        """The virtual time at which the newest parameters were out, in seconds."""
         return self._seconds
 
     def add(self, update: Update, measured: Measured) -> None:
-        """Count one update in."""
+        """Add one update to the sums."""
         for sums in (self._since, self._all):
             sums.add(update, measured.loss, measured.rate, self.overhead, self.refill)
         self._seconds = update.closed + self.overhead
@@ -134,7 +134,7 @@ class Meter:
         np.add.at(self._accepted, update.record.roster.workers, update.record.accepted)
 
     def point(self, figures: dict[str, float], noise: float | None) -> Point:
-        """A look at the net now; the means begin anew."""
+        """Return the point of an evaluation made now, and begin the means anew."""
         since, self._since = self._since, _Sums()
         updates = max(since.updates, 1)
         return Point(
@@ -151,7 +151,7 @@ class Meter:
         )
 
     def totals(self) -> Totals:
-        """Of the whole run so far."""
+        """Return the totals of the run so far."""
         return Totals(
             seconds=self._seconds,
             updates=self._all.updates,

@@ -24,7 +24,7 @@ class SeesAll(PolicyWrapper):
     def learn(
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
-        """Learn from the whole row of this round; late reports say nothing new."""
+        """Learn from the whole row of this round; late reports add nothing."""
         del reports
         row, observed = self._table.at(record.version, record.opened)
         ids = np.flatnonzero(~np.isnan(row))

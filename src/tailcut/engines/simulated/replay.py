@@ -1,4 +1,4 @@
-"""A policy against run times, timing only: all its updates as one `Run`."""
+"""Run a policy against run times, for the timing only: all its updates as one `Run`."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def replay(
 
 
 def as_run(closed: list[Update], workers: int, overhead: Seconds, refill: bool) -> Run:
-    """The arrays of a run's updates.
+    """Return the arrays of a run's updates.
 
     Args:
-        closed: all of them.
+        closed: all updates of the run.
         workers: columns of the table.
         overhead: seconds between a close and the next opening.
         refill: whether a worker starts another mini-batch as soon as it arrived.
@@ -64,10 +64,10 @@ def as_run(closed: list[Update], workers: int, overhead: Seconds, refill: bool) 
     idle = np.zeros(len(records))
     for t, record in enumerate(records):
         accepted[t, record.roster.workers[record.accepted > 0]] = True
-        # Who starts on another mini-batch at once waits for nobody.
+        # A worker that starts another mini-batch at once is never idle.
         idle[t] = 0.0 if refill else record_idle(record)
     return Run(
-        # A round that had to be tried again has lasted since it was first open.
+        # A round that was tried again has lasted since its first opening.
         elapsed=np.array([u.record.elapsed + (u.record.opened - u.opened) for u in closed]),
         counts=np.array([r.count for r in records], dtype=np.int64),
         values=np.array([r.value for r in records]),
@@ -82,13 +82,13 @@ def as_run(closed: list[Update], workers: int, overhead: Seconds, refill: bool) 
 
 
 def _weights(records: list[RoundRecord]) -> dict[str, FloatArray]:
-    """`(rounds,)` each: how much the parts of the forecasts counted; NaN in rounds without a forecast."""
+    """Return `(rounds,)` the weight of each part of the forecasts; NaN in rounds without a forecast."""
     by_round = [dict(record.weights) for record in records]
     names = dict.fromkeys(name for weights in by_round for name in weights)
     return {name: np.array([weights.get(name, np.nan) for weights in by_round]) for name in names}
 
 
 def record_idle(record: RoundRecord) -> Seconds:
-    """Seconds that the workers of a closed round waited for its close, added up."""
+    """Return the seconds that the workers of a closed round waited for its close, added up."""
     waited = record.elapsed - record.arrivals[np.isfinite(record.arrivals)]
     return float(np.maximum(waited, 0.0).sum())

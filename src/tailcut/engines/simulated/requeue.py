@@ -1,4 +1,4 @@
-"""Which mini-batch a worker takes where its length matters: the next one, or one that was dropped before."""
+"""Choose a worker's next mini-batch where lengths differ: the row's own, or one dropped before."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class TaskJobs(Jobs):
     """Mini-batches of a task, each as long as the task says.
 
     Args:
-        task: whose mini-batches.
-        seed: of the run.
+        task: the task that the mini-batches belong to.
+        seed: seed of the run.
         requeue: whether a dropped mini-batch is the worker's next one; otherwise it is gone.
     """
 
@@ -26,12 +26,12 @@ class TaskJobs(Jobs):
         self._again: dict[WorkerId, deque[int]] = defaultdict(deque)
 
     def begin(self, worker: WorkerId, row: int) -> tuple[int, float]:
-        """The oldest that was dropped, otherwise the row's own."""
+        """Return the oldest dropped mini-batch, otherwise the row's own, and its length."""
         again = self._again[worker]
         number = again.popleft() if again else row
         return number, self._task.work(worker, number, self._seed)
 
     def dropped(self, work: Work) -> None:
-        """To be taken again, or gone."""
+        """Record a dropped mini-batch, which is taken again if `requeue` is set."""
         if self._requeue:
             self._again[work.worker].append(work.number)

@@ -1,4 +1,4 @@
-"""What a simulated run leaves behind: one row per round, as arrays."""
+"""The result of a simulated run: one row per round, as arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailcut.types import BoolArray, FloatArray, IntArray, Seconds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """One policy on one table.
+    """The rounds of one policy on one table.
 
     Attributes:
         elapsed: `(rounds,)` seconds from opening to close.
@@ -38,14 +38,14 @@ class Run:
 
     @property
     def rounds(self) -> int:
-        """How many rounds were closed."""
+        """The number of closed rounds."""
         return len(self.elapsed)
 
     def throughput(self, skip: int = 0) -> float:
-        """Gradients per second after the first `skip` rounds."""
+        """Return the gradients per second after the first `skip` rounds."""
         return float(self.values[skip:].sum() / (self.elapsed[skip:] + self.overhead).sum())
 
     def idle_share(self, skip: int = 0) -> float:
-        """Mean share of the time that a worker waits for others, after the first `skip` rounds."""
+        """Return the mean share of time that a worker waits for others, after the first `skip` rounds."""
         paid = ((self.elapsed[skip:] + self.overhead) * self.present[skip:]).sum()
         return float(self.idle[skip:].sum() / paid)

@@ -20,14 +20,14 @@ Ending = Literal["reached", "not reached", "diverged"]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """When to look at the net, and when to stop.
+    """The schedule of evaluations, and the conditions to stop.
 
     Attributes:
-        target: at which the run has arrived; None trains to the end.
-        every: accepted gradients from one look to the next.
-        seconds: of virtual time after which to stop.
-        updates: after which to stop.
-        beyond: go on after the target was reached, for whole curves.
+        target: target at which the run stops; None trains to the end.
+        every: accepted gradients from one evaluation to the next.
+        seconds: virtual time after which to stop.
+        updates: number of updates after which to stop; None for no limit.
+        beyond: whether to continue after the target was reached, for whole curves.
     """
 
     target: Target | None
@@ -39,14 +39,14 @@ class Look:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """What came of a training.
+    """The result of a training.
 
     Attributes:
         ending: whether the target was reached.
-        seconds_to_target: of virtual time; infinite where it was not reached.
-        updates_to_target: None where it was not reached.
-        points: one per look.
-        totals: of the whole run.
+        seconds_to_target: virtual time at which the target was reached; infinite where it was not.
+        updates_to_target: number of updates until then; None where the target was not reached.
+        points: one for each evaluation.
+        totals: totals of the whole run.
     """
 
     ending: Ending
@@ -58,12 +58,12 @@ class Trained:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Saved:
-    """A training in the middle.
+    """The state of a training, to resume from.
 
     Attributes:
-        arrays: of the trainer.
-        measured: of every update so far.
-        points: so far.
+        arrays: the arrays of the trainer.
+        measured: what the gradients of every update so far showed.
+        points: the evaluations so far.
     """
 
     arrays: Arrays
@@ -72,9 +72,9 @@ class Saved:
 
 
 def recorded(updates: Iterable[Update]) -> Updates:
-    """Updates that were simulated before, as a stream: for policies that do not look at gradients."""
+    """Yield updates that were simulated before, for policies that do not look at gradients."""
     for update in updates:
-        # Not `yield from`: what the stream is told would be sent on.
+        # Not `yield from`: it would pass on to the iterator what is sent to this stream.
         _ = yield update
 
 
@@ -92,13 +92,14 @@ def train(
     """Train until the target, the end of the stream, or the budget.
 
     Args:
-        stream: updates; it is told what their gradients showed.
-        trainer: a fresh one; with `saved`, it takes that over.
-        meter: a fresh one.
-        look: when to look and to stop.
-        saved: where an earlier run of the same stream, trainer and look was; this one goes on from there, bit for bit.
+        stream: the updates; what their gradients showed is sent to it.
+        trainer: a fresh trainer; with `saved`, it is restored to that state.
+        meter: a fresh meter.
+        look: when to evaluate and to stop.
+        saved: state of an earlier run of the same stream, trainer and look, from which this one resumes bit
+            for bit.
         save: called with the state every `save_every` updates.
-        save_every: updates.
+        save_every: updates between two calls of `save`.
         watch: called with every point.
     """
     training = _Training(trainer, meter, look, save, save_every, watch)
@@ -139,17 +140,17 @@ class _Training:
         self._diverged = False
 
     def followed(self, stream: Updates, update: Update, saved: Saved) -> Update:
-        """Go through the updates that were applied before; the first that was not."""
+        """Follow the updates that were applied before; return the first that was not."""
         try:
             for measured in saved.measured:
                 self._trainer.follow(update)
                 self._meter.add(update, measured)
                 if self._due():
-                    # What was seen then is known; the meter must begin anew all the same.
+                    # The figures of then are in `saved.points`; the means must begin anew all the same.
                     self._meter.point({}, None)
                 update = stream.send(measured)
         finally:
-            # Also where the stream ends with the last of them.
+            # In `finally`, because the stream may end with the last of these updates.
             self._measured = list(saved.measured)
             restore(self._trainer, saved.arrays, saved.measured)
             for point in saved.points:
@@ -157,7 +158,7 @@ class _Training:
         return update
 
     def step(self, update: Update) -> Measured:
-        """Apply one update; look at the net where that is due."""
+        """Apply one update, and evaluate the net where that is due."""
         measured = self._trainer.update(update)
         self._meter.add(update, measured)
         self._measured.append(measured)
@@ -170,21 +171,21 @@ class _Training:
 
     def _look_at_net(self) -> None:
         figures = self._trainer.figures()
-        # The gradients were fine, but the step they led to was not.
+        # Finite gradients can lead to parameters whose figures are not finite.
         self._diverged = not all(math.isfinite(figure) for figure in figures.values())
         if not self._diverged:
             self._keep(self._meter.point(figures, self._trainer.noise.scale))
             self._watch(self._points[-1])
 
     def over(self) -> bool:
-        """Whether it has arrived, come to nothing, or used up its budget."""
+        """Return whether the run has reached its target, diverged, or used up its budget."""
         look = self._look
         arrived = self._reached is not None and not look.beyond
         spent = self._meter.seconds >= look.seconds or len(self._measured) == look.updates
         return self._diverged or arrived or spent
 
     def result(self) -> Trained:
-        """What came of it."""
+        """Return the result of the training."""
         reached = self._reached
         ending: Ending = "reached" if reached else "diverged" if self._diverged else "not reached"
         return Trained(

@@ -40,7 +40,7 @@ from tailcut.work import Update, Work
 Updates: TypeAlias = Generator[Update, Measured | None, None]
 """One item per closed round; answer each with what its gradients showed, or with None."""
 
-# Order of events at one and the same instant: who arrives at the very moment of a wake-up is still in time.
+# Order of events at the same instant: an arrival at the very moment of a wake-up is still in time.
 _ARRIVAL, _DEPARTURE, _TICK, _OPENING = range(4)
 
 
@@ -61,11 +61,11 @@ def updates(
 
     Round t takes row t of the table. A worker that is still busy with an older round when round t opens starts on
     it late, with its own entry of row t; if round t closes before that, its entry is skipped. Where gradients of
-    older versions count, or several of a worker, rounds mean nothing to a worker: its k-th piece of work takes the
-    k-th row it is present in. The run then ends when a worker has gone through the whole table; one that is
-    absent from the last row leaves after its last entry. Arrivals with the same time to the last bit are of one instant
-    and are delivered together. On a timeline the run time also depends on the moment at which the work begins, and who
-    is there on the moment at which the round opens.
+    older versions count, or several of a worker, a worker does not go by rounds: its k-th piece of work takes
+    the k-th row it is present in. The run then ends when a worker has gone through the whole table; one that
+    is absent from the last row leaves after its last entry. Arrivals with the same time to the last bit are
+    of one instant and are delivered together. On a timeline the run time also depends on the moment at which
+    the work begins, and the set of workers on the moment at which the round opens.
 
     Args:
         table: `(rounds, workers)` run times, or a timeline of them.
@@ -74,14 +74,14 @@ def updates(
         overhead: seconds between a close and the next opening.
         acceptance: which gradients count.
         micro: micro-batches per round; a worker stopped by its deadline delivers those it has finished.
-        sees_all: give the policy all run times after each round, those of cut workers too.
-        rounds: stop after that many; by default when the table is used up, which may be many more updates than rows
-            where every gradient makes one.
+        sees_all: whether the policy learns all run times after each round, those of cut workers too.
+        rounds: number of rounds after which to stop; by default when the table is used up. Where every
+            gradient makes an update, that may be many more updates than rows.
         watch: called with every event and the commands it caused, for tests and pictures.
-        jobs: which mini-batch each piece of work is; by default the one of its row.
+        jobs: chooses the mini-batch of each piece of work; by default the one of its row.
 
     Raises:
-        InputError: in some round nobody is left whose gradient ever comes.
+        InputError: in some round no worker is left whose gradient ever arrives.
     """
     if jobs is not None:
         if isinstance(table, Timeline):
@@ -134,7 +134,7 @@ class _Simulation:
                 self._opened = now
                 self._enlist(now, event)
             if isinstance(event, Left):
-                # Work that was dropped in the meantime no longer takes its worker along.
+                # The departure is void where the work that led to it was dropped in the meantime.
                 if self._departures.get(event.worker) != number:
                     continue
                 self._members.discard(event.worker)
@@ -155,7 +155,7 @@ class _Simulation:
 
     @property
     def _by_job(self) -> bool:
-        """Whether a worker's work goes by its own count instead of by rounds."""
+        """Return whether a worker's work goes by its own count instead of by rounds."""
         return self.machine.acceptance.keeps_work or self.machine.acceptance.refill
 
     def _push(self, now: Seconds, kind: int, event: Event) -> int:
@@ -178,7 +178,7 @@ class _Simulation:
             self._books.arrive(arrival.worker, arrival.version)
         if isinstance(event, Left):
             self._books.stop(event.worker)
-        # Thinking takes no virtual time; what it says is as if it had been said with the rest.
+        # `think` takes no virtual time: its commands are carried out with those of `handle`.
         commands = [*self.machine.handle(event), *self.machine.think()]
         if self.watch is not None:
             self.watch(event, commands)
@@ -219,13 +219,13 @@ class _Simulation:
         self._members = wanted
 
     def _row(self, worker: WorkerId, version: int) -> int | None:
-        """The row that says how long the work a worker starts now takes; None if it has no more."""
+        """Return the row with the run time of a worker's next work; None if it has no more."""
         if not self._by_job:
             return version
         return self._rows[worker].pop() if self._rows[worker] else None
 
     def _work(self, worker: WorkerId, version: int, deadline: Seconds | None) -> None:
-        """Queue how the work a worker starts now will end."""
+        """Start a worker's next work, and queue the event that will end it."""
         self._departures.pop(worker, None)
         now, row = self.machine.now, self._row(worker, version)
         if row is None:
@@ -236,7 +236,7 @@ class _Simulation:
             return
         seconds, is_observed = self._run_time(row, worker, now)
         if np.isnan(seconds):
-            # It comes free just when it is away.
+            # The worker becomes free at a time when it is absent: it leaves.
             self._departures[worker] = self._push(now, _DEPARTURE, Left(now, worker))
             if self._by_job:
                 self._rows[worker].append(row)

@@ -1,4 +1,4 @@
-"""Which seconds a worker is held up: a function of worker and mini-batch alone, whatever any policy does."""
+"""Delays of workers: a function of worker and mini-batch alone, whatever any policy does."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tailcut.table import Table
 from tailcut.types import FloatArray, Seconds
 
 LONGEST: Seconds = 120.0
-"""Of one mini-batch; beyond it a slow worker could be taken for a dead one."""
+"""Longest delay of one mini-batch, in seconds; beyond it a slow worker could be taken for a dead one."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Delays:
-    """How long each worker is held up by each of its mini-batches.
+    """The delay of each mini-batch of each worker.
 
     Attributes:
-        seconds: `(rows, workers)`, finite and 0 or more. A worker's mini-batch k takes row k; after the last row
-            comes the first again.
+        seconds: `(rows, workers)` delays, finite and 0 or more. A worker's mini-batch k takes row k; after
+            the last row comes the first again.
 
     Example:
         >>> Delays(np.array([[0.1, 0.2], [0.3, 0.4]])).of(worker=1, number=3)
@@ -33,29 +33,29 @@ class Delays:
     seconds: FloatArray
 
     def of(self, worker: int, number: int) -> Seconds:
-        """Of a worker's mini-batch, counted from 0; those it gave up count too."""
+        """Return a worker's delay in seconds; mini-batches are counted from 0, dropped ones included."""
         return float(self.seconds[number % len(self.seconds), worker])
 
 
 def no_delays(workers: int) -> Delays:
-    """Nobody is held up."""
+    """Return delays of 0 for all workers."""
     return Delays(np.zeros((1, workers)))
 
 
 def delays_of(table: Table, workers: int, unit: Seconds) -> Delays:
-    """The first workers' run times of a table, as delays.
+    """Return the first workers' run times of a table, as delays.
 
-    Rounds in which a worker took no part are passed over: it goes on with its own next one. A run time that is only
-    known to exceed some value counts as that value.
+    Rounds in which a worker took no part are skipped: its next run time follows at once. A run time that is
+    only known to exceed some value counts as that value.
 
     Args:
         table: run times in units.
-        workers: that take part.
+        workers: number of workers that take part.
         unit: seconds that a run time of 1 becomes.
 
     Raises:
         InputError: the table has too few workers, or one that never took part.
-        ParameterError: the unit makes no sense, or delays would be too long.
+        ParameterError: the unit is not positive and finite, or delays would be too long.
     """
     if not 0.0 < unit < math.inf:
         raise ParameterError(f"--unit must be more than 0 seconds, but got {unit:g}. Try --unit 0.1.")
@@ -78,7 +78,7 @@ def delays_of(table: Table, workers: int, unit: Seconds) -> Delays:
 
 
 def _column(table: Table, worker: int) -> FloatArray:
-    """`(rounds,)`: a worker's own run times, repeated to the length of the table where it missed rounds."""
+    """Return `(rounds,)` a worker's own run times, repeated to fill the rounds that it missed."""
     there = table.seconds[:, worker]
     there = there[np.isfinite(there)]
     if not len(there):

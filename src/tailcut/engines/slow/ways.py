@@ -1,4 +1,4 @@
-"""How held-up seconds pass: asleep, computing, or in a C call that keeps Python's lock."""
+"""Ways to spend a delay: asleep, computing, or in a C call that keeps Python's lock."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tailcut.errors import UnknownNameError
 from tailcut.types import Seconds
 
 Way: TypeAlias = Callable[[Seconds], None]
-"""Holds its caller up for so many seconds."""
+"""Function that delays its caller by a number of seconds."""
 
 ONE_CALL: Seconds = 0.3
-"""The longest single call that keeps the lock."""
+"""Longest single call that keeps the lock, in seconds."""
 
 
 def sleep(seconds: Seconds) -> None:
@@ -38,11 +38,11 @@ def gil(seconds: Seconds) -> None:
 
 
 WAYS: dict[str, Way] = {"sleep": sleep, "burn": burn, "gil": gil}
-"""Ways by name; the first line of the docstring says what it is like."""
+"""Ways by name; the first line of each docstring says which kind of delay it resembles."""
 
 
 def way(name: str) -> Way:
-    """The way of a name.
+    """Return the way of a name.
 
     Raises:
         UnknownNameError: there is none of that name.

@@ -1,4 +1,4 @@
-"""Values that run times repeat exactly, as on a coarse clock: all who share an instant arrive together."""
+"""Values that run times repeat exactly, as on a coarse clock: workers with equal ones arrive together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tailcut.types import FloatArray, RunTimes
 
 MOST = 64
-"""Values remembered; run times that take more are as good as continuous."""
+"""Most values remembered; run times that take more are as good as continuous."""
 MEMORY = 200.0
 """Rounds over which values are forgotten."""
 PACE = 1.0 / 10.0
@@ -26,7 +26,7 @@ class Atoms:
         values: `(k,)` seconds seen of late, increasing.
         counts: `(k,)` discounted number of run times at each.
         repeated: discounted share of run times at a value seen before, or by another worker in the same round.
-        rounds: what that share would be if all were.
+        rounds: value that `repeated` would have if all run times were repeated.
     """
 
     values: FloatArray
@@ -36,11 +36,11 @@ class Atoms:
 
     @staticmethod
     def nothing() -> Atoms:
-        """No run time seen."""
+        """Return a belief of no run times."""
         return Atoms(np.zeros(0), np.zeros(0), 0.0, 0.0)
 
     def known(self) -> FloatArray:
-        """`(k,)` the atoms, none where run times are continuous."""
+        """Return `(k,)` the atoms; none where run times are continuous."""
         return self.values if self.repeated > ENOUGH * self.rounds else np.zeros(0)
 
     def after(self, seen: RunTimes) -> Atoms:

@@ -27,7 +27,7 @@ from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes, Shar
 CELL = 1.0 - 2.0**-20
 """A whole cell, short of the next."""
 MOST_SCORED = 500
-"""Workers by which variants are scored; of twice as many or more every second, third, … counts."""
+"""Workers by which variants are scored: of k times as many, every k-th worker counts."""
 
 
 @final
@@ -67,7 +67,7 @@ class Bayes(Forecaster[BayesBelief | None]):
             raise ParameterError(f"doubt must be positive, but got {self.doubt}. Try 0.01.")
 
     def start(self) -> BayesBelief | None:
-        """Nothing believed."""
+        """Return no belief."""
         return None
 
     def learn(self, belief: BayesBelief | None, seen: RunTimes) -> BayesBelief | None:
@@ -81,7 +81,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         laws = belief.laws[:, rows]
         plain, corrected = belief.plain[rows], belief.corrected[rows]
         if self.scenarios:
-            # Not by the corrected laws: a correction that is wrong for all would pass for a factor.
+            # Not by the corrected laws: a correction that is wrong for all workers would look like a factor.
             belief = replace(belief, shared=self._shared(belief, rows, plain, seen))
         # Everything from here on is at factor 1.
         position = plain_position(belief, seen)
@@ -92,7 +92,10 @@ class Bayes(Forecaster[BayesBelief | None]):
         return self._followed(belief, rows, position, seen)
 
     def _shared(self, belief: BayesBelief, rows: IntArray, law: FloatArray, seen: RunTimes) -> Shared:
-        """What groups share after `seen`; of a worker's first time nobody can say whether it or its group is slow."""
+        """Return what groups share after `seen`, from workers that were seen before.
+
+        A worker's first run time does not tell whether the worker or its group is slow.
+        """
         base, now = belief.base, belief.shared
         if not seen.late:
             now = replace(now, by_node=nodes_tell(seen.nodes))
@@ -113,10 +116,10 @@ class Bayes(Forecaster[BayesBelief | None]):
         position: FloatArray,
         seen: RunTimes,
     ) -> BayesBelief:
-        """How well each variant, and the deep correction, had foreseen the round."""
+        """Score how well each variant, and the deep correction, forecast the round."""
         where = positions_of(belief, seen)
         close = np.clip(position + (where.max() - where), 0.0, COUNT - 1.0)
-        # Of thousands of workers every so many tell the weights as well as all.
+        # Of thousands of workers, a regular sample gives the weights as well as all.
         some = slice(None, None, max(1, len(seen) // MOST_SCORED))
         position, observed, close = position[some], seen.observed[some], close[some]
         keep = 1.0 - 1.0 / self.score_memory
@@ -134,7 +137,7 @@ class Bayes(Forecaster[BayesBelief | None]):
     def _calibrated(
         self, belief: BayesBelief, rows: IntArray, position: FloatArray, seen: RunTimes
     ) -> BayesBelief:
-        """How early workers came against the laws told; times that repeat have no tails to mend."""
+        """Count how early workers came against the laws told; repeated times have no tails to correct."""
         known = np.flatnonzero(belief.base.last_cell[rows] != NEVER)
         if len(belief.atoms.known()) or not len(known):
             return belief
@@ -147,7 +150,7 @@ class Bayes(Forecaster[BayesBelief | None]):
     def _followed(
         self, belief: BayesBelief, rows: IntArray, position: FloatArray, seen: RunTimes
     ) -> BayesBelief:
-        """Each worker's own part, and the law of all."""
+        """Update each worker's own part, and the law of all."""
         cell, part = law_of.split(position)
         after, rates = levels.updated(
             belief.rates,
@@ -170,7 +173,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         if self.deep is not None:
             read = features(belief.context, rates, rows, plain, everybody, belief.crowd)
             corrected = self.deep.corrected(read, plain)
-        # Workers of whom nothing was heard keep their laws.
+        # Workers without a run time in this round keep their laws.
         return replace(
             belief,
             base=base,
@@ -184,7 +187,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         )
 
     def forecast(self, belief: BayesBelief | None, roster: Roster) -> Forecast | None:
-        """One scenario per likely factor of each group; a worker never heard of has the law of all."""
+        """Return the laws of the roster's next run times; a worker never seen has the law of all."""
         if belief is None:
             return None
         rows = np.minimum(np.searchsorted(belief.base.ids, roster.workers), len(belief.base.ids) - 1)
@@ -210,7 +213,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         return marginal(roster, groups, together, places, self.trend.grid)
 
     def weights(self, belief: BayesBelief | None) -> Weights:
-        """Of the variants, and of the deep correction beside them."""
+        """Return the weights of the variants, and of the deep correction beside them."""
         if belief is None:
             return ()
         blended = tuple(zip(VARIANTS, belief.weights.tolist(), strict=True))
@@ -218,7 +221,7 @@ class Bayes(Forecaster[BayesBelief | None]):
 
 
 def positions_of(belief: BayesBelief, seen: RunTimes) -> FloatArray:
-    """`(n,)` where run times lie in cells, outside the range covered too.
+    """Return `(n,)` the positions of run times in cells, also outside the range covered.
 
     Where run times repeat exactly, a worker that is cut at an atom has outlasted all of it, and so its whole cell.
     """
@@ -229,7 +232,7 @@ def positions_of(belief: BayesBelief, seen: RunTimes) -> FloatArray:
 
 
 def plain_position(belief: BayesBelief, seen: RunTimes) -> FloatArray:
-    """`(n,)` where run times lie in cells once their group's factor is taken out."""
+    """Return `(n,)` the positions of run times in cells after their group's factor is divided out."""
     shifts = belief.shared.shift_of(belief.shared.groups_of(seen))
     if len(belief.atoms.known()):
         shifts = np.floor(shifts + 0.5)  # So that an atom stays in one cell.
@@ -238,19 +241,19 @@ def plain_position(belief: BayesBelief, seen: RunTimes) -> FloatArray:
 
 
 def trust_of(belief: BayesBelief) -> float:
-    """How much the corrected laws count; the deep part knows no repeated values."""
+    """Return the weight of the corrected laws; 0 where values repeat, which the deep part does not model."""
     return 0.0 if len(belief.atoms.known()) else belief.trust
 
 
 def _trusted(trust: float, plain: FloatArray, corrected: FloatArray) -> FloatArray:
-    """The law to go by."""
+    """Return the laws blended by the trust in the deep correction."""
     out: FloatArray = (1.0 - trust) * plain
     out += trust * corrected
     return out
 
 
 def _put_laws(old: FloatArray, rows: IntArray, new: FloatArray) -> FloatArray:
-    """`(variants, m, cells)` with the laws of some workers replaced."""
+    """Return `(variants, m, cells)` the laws with those of some workers replaced."""
     if len(rows) == old.shape[1]:
         return new
     out = old.copy()

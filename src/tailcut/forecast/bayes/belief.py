@@ -17,11 +17,11 @@ from tailcut.forecast.trend.own import Tally
 from tailcut.types import FloatArray, IntArray, RunTimes
 
 VARIANTS = ("own", "level", "shape")
-"""Whose laws are blended: each worker's own past, the filter over levels, everybody's shape at its level."""
+"""Names of the laws that are blended: a worker's own past, the filter over levels, the common shape."""
 FIRST_TRUST = 10.0 * np.array([[0.55, 0.50], [0.50, 0.45]])
-"""As if the deep correction had been the better by a fifth for ten rounds: it knows first rounds best."""
+"""First cross scores: as if the deep correction had been better by a fifth for ten rounds."""
 TOO_FAR = 7 * PER_OCTAVE
-"""Cells by which the middle of a round is off before the unit of time moves."""
+"""Cells by which the median of a round must be off before the unit of time moves."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +33,8 @@ class BayesBelief:
         shared: the factors that groups share.
         atoms: values that run times repeat.
         common: `(cells,)` events and exposure of all workers at factor 1.
-        crowd: workers in the last whole round.
-        everybody: `(cells,)` the law that `common` makes.
+        crowd: number of workers in the last whole round.
+        everybody: `(cells,)` the law of all workers, from `common`.
         levels: `(m, cells)` belief about each worker's level in the last round.
         rates: how levels move and how far run times lie from them.
         laws: `(variants, m, cells)` each variant's law of the next run times at factor 1.
@@ -44,9 +44,9 @@ class BayesBelief:
         deep_cross: `(2, 2)` the same sum for the blend without and with the deep correction.
         trust: how much the corrected law counts beside the uncorrected one, 0 to 1.
         plain: `(m, cells)` the blend of the variants' laws.
-        corrected: `(m, cells)` the same with the deep correction; the same where there is none.
-        early: how often run times are in the lower tails of the laws told.
-        context: `(m, …)` what the deep part reads beside all this.
+        corrected: `(m, cells)` the same with the deep correction; equal to `plain` where there is none.
+        early: how often run times fell into the lower tails of the laws told.
+        context: `(m, …)` further inputs of the deep part.
     """
 
     base: TrendBelief
@@ -70,7 +70,7 @@ class BayesBelief:
 
 
 def nothing(cells: Cells) -> BayesBelief:
-    """A belief about nobody."""
+    """Return a belief about no workers."""
     size = len(VARIANTS)
     return BayesBelief(
         base=first(cells),
@@ -95,7 +95,7 @@ def nothing(cells: Cells) -> BayesBelief:
 
 
 def prepared(belief: BayesBelief, seen: RunTimes) -> BayesBelief:
-    """The belief with room for everybody in `seen`, and with its unit where run times are."""
+    """Return the belief with rows for all workers in `seen`, and with its unit near their run times."""
     belief = _moved(belief, seen)
     base = admitted(belief.base, seen.workers)
     if base is belief.base:
@@ -105,7 +105,7 @@ def prepared(belief: BayesBelief, seen: RunTimes) -> BayesBelief:
     count = len(base.ids)
 
     def grown(old: FloatArray) -> FloatArray:
-        """Of newcomers nothing is known but the law of all."""
+        """Add rows for new workers, filled with the law of all."""
         out = np.broadcast_to(belief.everybody, (*old.shape[:-2], count, COUNT)).copy()
         out[..., known, :] = old[..., at, :]
         return out
@@ -122,9 +122,9 @@ def prepared(belief: BayesBelief, seen: RunTimes) -> BayesBelief:
 
 
 def _moved(belief: BayesBelief, seen: RunTimes) -> BayesBelief:
-    """The belief in a unit that moves with all run times once they are too far off for a factor.
+    """Return the belief in a unit that follows the run times once they are too far off for a factor.
 
-    Laws are told at factor 1 and stay as they are; the factors make up for the move.
+    Laws hold at factor 1 and stay as they are; the factors make up for the move.
     """
     base = belief.base
     if not len(base.ids) or seen.late:

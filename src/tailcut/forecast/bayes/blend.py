@@ -1,13 +1,13 @@
-"""How much each variant of the forecast counts: by its threshold-weighted score up to the close, not by the log score.
+"""Weight the variants of the forecast by their threshold-weighted score up to the close, not by log score.
 
 The score of a distribution function F for a run time x, in a round that closed at τ, is
 
     twCRPS = ∫₀^τ w(s)·(F(s) − 1{x ≤ s})² ds,
 
 exact for cut workers too, whose indicator is 0 all the way. It is quadratic in F: the score of a blend Σ_v b_v·F_v is
-bᵀQb with Q_uv = ∫ w·(F_u − 1{x ≤ s})·(F_v − 1{x ≤ s}) ds, and the best weights solve a quadratic programme with as
-many unknowns as there are variants. The weight w(s) = 1 / p(1 − p), p the share expected by s, makes errors in the tail
-count as much as errors in the middle, relative to what chance alone does there.
+bᵀQb with Q_uv = ∫ w·(F_u − 1{x ≤ s})·(F_v − 1{x ≤ s}) ds, and the best weights solve a quadratic program with
+as many unknowns as there are variants. The weight w(s) = 1 / p(1 − p), p the share expected by s, makes
+errors in the tail count as much as errors in the middle, relative to what chance alone does there.
 
 Q is the mean over workers plus the same for the number of arrivals, Σ_i F_i(s) against N(s): errors of single workers
 that cancel cost a rule little, errors that add up cost it much. A log score would fall for a variant that bets on exact
@@ -32,7 +32,7 @@ LEAST_WEIGHT = 0.1
 def cross_scores(
     laws: FloatArray, position: FloatArray, observed: BoolArray, close: FloatArray
 ) -> FloatArray:
-    """`(variants, variants)` the matrix Q of one round, scaled to a trace of 1.
+    """Return `(variants, variants)` the matrix Q of one round, scaled to a trace of 1.
 
     Args:
         laws: `(variants, n, cells)` probability of each cell.
@@ -59,9 +59,12 @@ def cross_scores(
 
 
 def best_weights(cross: FloatArray, doubt: float) -> FloatArray:
-    """Weights ≥ 0 that sum to 1 and minimise bᵀQb; `doubt`, a share of Q's mean, pulls them towards equal ones.
+    """Return the weights ≥ 0 that sum to 1 and minimize bᵀQb.
 
-    Exact: the minimum over a subset of variants is a linear system, and the best feasible subset is taken.
+    `doubt`, a share of Q's mean diagonal, pulls the weights towards equal ones.
+
+    The result is exact: the minimum over a subset of variants is a linear system, and the best feasible
+    subset is taken.
     """
     size = len(cross)
     matrix = cross + np.eye(size) * (doubt * np.trace(cross) / size + 1e-15)
@@ -83,7 +86,7 @@ def best_weights(cross: FloatArray, doubt: float) -> FloatArray:
 
 
 def blended(weights: FloatArray, laws: FloatArray) -> FloatArray:
-    """`(n, cells)` the weighted mean of `(variants, n, cells)` laws."""
+    """Return `(n, cells)` the weighted mean of `(variants, n, cells)` laws."""
     used = np.flatnonzero(weights)
     out: FloatArray = weights[used[0]] * laws[used[0]]
     for variant in used[1:].tolist():

@@ -1,4 +1,4 @@
-"""What the deep part reads of the past: how surprising each worker, its node and the cluster have been of late.
+"""The history that the deep part reads: how surprising each worker, its node and the cluster were of late.
 
 Surprise is measured on the forecast's own scale: u = F(x), a number between 0 and 1 whatever the unit of time, as the
 logit of u. A cut worker, of whom only x > bound is known, counts with the middle of what is left, (1 + F(bound)) / 2.
@@ -14,7 +14,7 @@ from tailcut.forecast.bayes.levels import KINDS, MOVES, Rates
 from tailcut.types import BoolArray, FloatArray, IntArray, RunTimes
 
 FAST, SLOW = 0.3, 0.05
-"""How far the two running means follow one round."""
+"""Weights of the newest round in the two running means."""
 COLUMNS = (
     "rounds heard of",
     "cuts in a row",
@@ -29,7 +29,7 @@ COLUMNS = (
 OF_LAW = ("10 % quantile", "90 % quantile", "99 % quantile", "median, from the cluster's")
 FEATURES = len(COLUMNS) + len(OF_LAW) + len(MOVES) + KINDS + 1
 SURELY = 1e-9
-"""What a probability must differ by to count: rounding, which depends on the order of workers, must not decide."""
+"""Smallest difference of probabilities that counts: rounding depends on the order of workers."""
 OCTAVE = 32.0
 """Cells per octave, the unit in which features measure distances."""
 
@@ -42,23 +42,23 @@ class Context:
 
     @staticmethod
     def of(count: int) -> Context:
-        """Nothing has happened."""
+        """Return a context in which nothing has happened."""
         return Context(np.zeros((count, len(COLUMNS))))
 
     def grown(self, known: BoolArray, at: IntArray) -> Context:
-        """Rows for more workers: those `known` are the old rows `at`, the others are new."""
+        """Return the rows for more workers: those `known` are the old rows `at`, the others are new."""
         rows = np.zeros((len(known), len(COLUMNS)))
         rows[known] = self.rows[at]
         return Context(rows)
 
     def after(self, rows: IntArray, law: FloatArray, position: FloatArray, seen: RunTimes) -> Context:
-        """The context after a round, or after late reports.
+        """Return the context after a round, or after late reports.
 
         Args:
-            rows: `(n,)` where the workers of `seen` are.
-            law: `(n, cells)` what was forecast for them.
-            position: `(n,)` where their run times lie in cells.
-            seen: what was seen.
+            rows: `(n,)` rows of the workers of `seen`.
+            law: `(n, cells)` the laws that were forecast for them.
+            position: `(n,)` positions of their run times in cells.
+            seen: the run times.
         """
         out = self.rows.copy()
         mine = out[rows]
@@ -83,15 +83,15 @@ class Context:
 def features(
     context: Context, rates: Rates, rows: IntArray, law: FloatArray, everybody: FloatArray, crowd: float
 ) -> FloatArray:
-    """`(n, FEATURES)` what the deep part reads, all of the order of 1 and free of units.
+    """Return `(n, FEATURES)` the inputs of the deep part, all of the order of 1 and free of units.
 
     Args:
-        context: of all workers.
-        rates: of the filter.
-        rows: `(n,)` whose features.
+        context: context of all workers.
+        rates: rates of the filter.
+        rows: `(n,)` rows of the workers whose features are returned.
         law: `(n, cells)` their laws before the correction.
         everybody: `(cells,)` the law of all workers.
-        crowd: workers in a round.
+        crowd: number of workers in a round.
     """
     past = context.rows[rows]
     reached = np.cumsum(law, axis=1)
@@ -122,7 +122,7 @@ def features(
 
 
 def reached_by(law: FloatArray, position: FloatArray, total: FloatArray | None = None) -> FloatArray:
-    """`(n,)` F(position) under each row's law, linear within a cell; `total` is the law added up, where known."""
+    """Return `(n,)` F(position) under each row's law, linear within a cell; `total` is its running sum."""
     cell = position.astype(np.int64)
     rows = np.arange(len(law))
     reached = np.cumsum(law, axis=1) if total is None else total
@@ -132,14 +132,14 @@ def reached_by(law: FloatArray, position: FloatArray, total: FloatArray | None =
 
 
 def logit(chance: FloatArray) -> FloatArray:
-    """log(u / (1 − u)), held within ± 7."""
+    """Return log(u / (1 − u)), held within ± 7."""
     inside = np.clip(chance, 1e-3, 1.0 - 1e-3)
     out: FloatArray = np.log(inside / (1.0 - inside))
     return out
 
 
 def _group_means(groups: IntArray, values: FloatArray) -> FloatArray:
-    """`(n,)` mean over each one's group."""
+    """Return `(n,)` the mean over each one's group."""
     _, where, counts = np.unique(groups, return_inverse=True, return_counts=True)
     sums = np.bincount(where, weights=values)
     out: FloatArray = (sums / counts)[where]

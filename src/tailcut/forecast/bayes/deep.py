@@ -19,9 +19,9 @@ from tailcut.types import FloatArray
 EDGES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0])
 """Ends of the bins of u."""
 HAZARDS = len(EDGES) - 2
-"""Bins whose hazard can be corrected: whoever gets to the last one arrives in it."""
+"""Number of bins whose hazard can be corrected; the hazard of the last bin is 1."""
 SIZES = (FEATURES, 32, 32, HAZARDS)
-"""Width of each layer, from what it reads to what it answers."""
+"""Width of each layer, from input to output."""
 MOST = 4.0
 """Largest correction of log odds."""
 
@@ -40,7 +40,7 @@ class Deep:
     biases: tuple[FloatArray, ...]
 
     def corrections(self, features: FloatArray) -> FloatArray:
-        """`(n, HAZARDS)` what to add to the log odds of each bin's hazard."""
+        """Return `(n, HAZARDS)` the corrections of the log odds of each bin's hazard."""
         layer = features
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             layer = np.tanh(layer @ weight + bias)
@@ -48,19 +48,19 @@ class Deep:
         return out
 
     def corrected(self, features: FloatArray, law: FloatArray) -> FloatArray:
-        """`(n, cells)` the laws with corrected hazards."""
+        """Return `(n, cells)` the laws with corrected hazards."""
         return with_hazards(law, self.corrections(features))
 
 
 def plain_log_odds() -> FloatArray:
-    """`(HAZARDS,)` log odds of each bin's hazard when u is uniform, as it is if the forecast is right."""
+    """Return `(HAZARDS,)` the log odds of each bin's hazard when u is uniform, as in a right forecast."""
     hazard = np.diff(EDGES)[:-1] / (1.0 - EDGES[:-2])
     out: FloatArray = np.log(hazard / (1.0 - hazard))
     return out
 
 
 def with_hazards(law: FloatArray, corrections: FloatArray) -> FloatArray:
-    """Laws `(n, cells)` whose bins of u have their hazards' log odds changed by `(n, HAZARDS)`.
+    """Return laws `(n, cells)` with the log odds of their bins' hazards changed by `(n, HAZARDS)`.
 
     The new distribution function is G(F(x)), G linear within each bin.
     """

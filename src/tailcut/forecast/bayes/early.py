@@ -1,9 +1,10 @@
-"""How early workers come, against what their laws say.
+"""Recalibrate the lower tails of the laws by how early workers arrive.
 
 The factor that workers share is judged by all of them together, so the lower tails of thousands of laws are multiplied.
 A tail that is twice too thick makes the silence of 10,000 workers look like a slow round. Tails are therefore
 recalibrated: with u = F(x) for each run time x under the law that was told, every halving of u should halve the number
-of run times below it. What share a halving keeps is learnt, and the lower half of every law is mapped accordingly:
+of run times below it. What share a halving keeps is learned, and the lower half of every law is mapped
+accordingly:
 
     G(2⁻ᵏ) = ½ · p₂ · … · p_k,    p_j = share of the run times with u ≤ 2⁻ʲ⁺¹ that have u ≤ 2⁻ʲ, at most ½.
 
@@ -21,13 +22,13 @@ import numpy as np
 from tailcut.types import BoolArray, FloatArray
 
 HALVINGS = 24
-"""Halvings of u from ½ on that are told apart."""
+"""Number of halvings of u, from ½ on, that are told apart."""
 DOUBT = 8.0
-"""Run times, as many as expected below, that are assumed of each halving beforehand."""
+"""Prior number of run times for each halving, half of which are below it."""
 MEMORY = 300.0
 """Rounds over which run times are forgotten."""
 KNOTS = np.exp2(-np.arange(1.0, HALVINGS + 2))
-"""`(HALVINGS + 1,)` falling, from ½."""
+"""Probabilities `(HALVINGS + 1,)` between the halvings, falling from ½."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +45,7 @@ class Early:
 
     @staticmethod
     def nothing() -> Early:
-        """No run time seen."""
+        """Return counts of no run times."""
         return Early(np.zeros(HALVINGS), np.zeros(HALVINGS))
 
     def after(self, law: FloatArray, position: FloatArray, observed: BoolArray, close: FloatArray) -> Early:
@@ -52,14 +53,14 @@ class Early:
 
         Args:
             law: `(n, cells)` each worker's law as it was told.
-            position: `(n,)` where the run time lies, in cells and parts of cells.
+            position: `(n,)` position of the run time, in cells and parts of cells.
             observed: `(n,)` false where it is only a bound.
-            close: `(n,)` where the close lies for each worker.
+            close: `(n,)` position of the close for each worker, in cells.
         """
         keep = 1.0 - 1.0 / MEMORY
         tested, below = self.tested * keep, self.below * keep
         seen = np.flatnonzero(observed)
-        # Who was seen says nothing of a halving if one a little later would not have been seen.
+        # A run time counts for a halving only if any run time in it would have been seen before the close.
         reached = _below(law[seen], close[seen])
         u = _below(law[seen], position[seen])
         for j in range(HALVINGS):
@@ -69,7 +70,7 @@ class Early:
         return Early(tested, below)
 
     def applied(self, law: FloatArray) -> FloatArray:
-        """`(n, cells)` laws whose lower halves come no more often than was seen; the upper halves stay."""
+        """Return the laws `(n, cells)` with lower halves no more likely than seen; upper halves stay."""
         if not self.tested.any():
             return law
         share = np.minimum((self.below + 0.5 * DOUBT) / (self.tested + DOUBT), 0.5)
@@ -87,7 +88,7 @@ class Early:
 
 
 def _below(law: FloatArray, position: FloatArray) -> FloatArray:
-    """`(n,)` probability of each law below a position, linear within a cell."""
+    """Return `(n,)` the probability of each law below a position, linear within a cell."""
     cell = np.clip(position.astype(np.int64), 0, law.shape[1] - 1)
     rows = np.arange(len(law))
     upto = np.where(np.arange(law.shape[1])[None, :] < cell[:, None], law, 0.0).sum(axis=1)

@@ -1,6 +1,6 @@
 """The exact filter over each worker's level: where it stands, on the logarithmic grid of cells.
 
-    move      stay where it was | diffuse by a little | jump, to where its own past or everybody's law puts it
+    move      stay where it was | diffuse by a little | jump, to where its own past or the law of all puts it
     run time  near the level, more or less closely | a passing excursion, from its own past, that leaves the level
 
 The belief about a level is a probability for every cell, so nothing is approximated but the grid. A seen run time
@@ -22,27 +22,27 @@ MOVES = ("stay", "diffuse", "jump within its own past", "jump to where anybody m
 WIDTHS = (0.008, 0.04, 0.12)
 """Standard deviations of "near the level", in log seconds."""
 KINDS = len(WIDTHS) + 1
-"""Near the level in each width, or an excursion."""
+"""Number of kinds of run time: near the level in each width, or an excursion."""
 LEAST = 0.005
-"""What no rate falls below, so that everything can come back."""
+"""Smallest rate, so that every move and every kind can come back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rates:
-    """How often each move and, without a jump, each kind of run time happens; both sum to 1."""
+    """The rates of each move and, without a jump, of each kind of run time; both sum to 1."""
 
     moves: FloatArray
     kinds: FloatArray
 
     @staticmethod
     def first() -> Rates:
-        """Before anything was seen."""
+        """Return the rates before anything was seen."""
         return Rates(np.array([0.5, 0.2, 0.2, 0.1]), np.array([0.25, 0.25, 0.25, 0.25]))
 
 
 @lru_cache(maxsize=1)
 def near() -> FloatArray:
-    """`(widths, cells, cells)` row ℓ: probability of each run time's cell near the level ℓ."""
+    """Return `(widths, cells, cells)`; row ℓ: probability of each run time's cell near the level ℓ."""
     cells = np.arange(COUNT)
     off = (cells[None, :] - cells[:, None]).astype(np.float64)
     spread = np.array(WIDTHS)[:, None, None] / np.log(2.0) * PER_OCTAVE
@@ -52,7 +52,7 @@ def near() -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _by_cell() -> tuple[FloatArray, FloatArray]:
-    """`(widths, cells, cells)` row k: probability of cell k, and of it or a later one, given each level."""
+    """Return `(widths, cells, cells)` twice; row k: chance of cell k, and of k or later, by level."""
     tails = np.cumsum(near()[:, :, ::-1], axis=2)[:, :, ::-1]
     return _fixed(near().transpose(0, 2, 1)), _fixed(tails.transpose(0, 2, 1))
 
@@ -64,22 +64,22 @@ def _fixed(array: FloatArray) -> FloatArray:
 
 
 def kernel(rates: Rates) -> FloatArray:
-    """`(cells, cells)` law of a run time near the level; rows sum to the chance that it is near."""
+    """Return `(cells, cells)` the law of a run time near the level; rows sum to the chance of that."""
     out: FloatArray = np.tensordot(rates.kinds[:-1], near(), axes=1)
     return out
 
 
 def stayed(rates: Rates, levels: FloatArray) -> FloatArray:
-    """`(rows, cells)` where levels are if they did not jump; sums to the chance of that."""
+    """Return `(rows, cells)` the beliefs about levels that did not jump; rows sum to the chance of that."""
     out: FloatArray = rates.moves[0] * levels + rates.moves[1] * blurred(blurred(levels))
     return out
 
 
 def predictive(rates: Rates, levels: FloatArray, own: FloatArray, everybody: FloatArray) -> FloatArray:
-    """`(rows, cells)` law of the next run times.
+    """Return `(rows, cells)` the laws of the next run times.
 
     Args:
-        rates: of moves and kinds.
+        rates: rates of moves and kinds.
         levels: `(rows, cells)` belief about the last round's levels.
         own: `(rows, cells)` each worker's own past.
         everybody: `(cells,)` law of all workers.
@@ -101,17 +101,17 @@ def updated(
     observed: BoolArray,
     pace: float,
 ) -> tuple[FloatArray, Rates]:
-    """Beliefs and rates after a round.
+    """Return the beliefs and rates after a round.
 
     Args:
-        rates: before it.
+        rates: rates before the round.
         levels: `(rows, cells)` beliefs about the levels of the round before.
         own: `(rows, cells)` each worker's own past before this round.
         everybody: `(cells,)` law of all workers.
         cell: `(rows,)` cell of the run time, or of the bound it exceeds.
         part: `(rows,)` part of the cell.
-        observed: `(rows,)` which of the two.
-        pace: how far the rates follow one round.
+        observed: `(rows,)` whether the run time was seen; otherwise it exceeds the bound.
+        pace: weight of one round in the rates.
     """
     by_width = _likelihoods(cell, part, observed)
     everywhere = np.broadcast_to(everybody, own.shape)
@@ -135,7 +135,7 @@ def updated(
 
 
 def _near_landing(rates: Rates, landed: FloatArray, cell: IntArray, observed: BoolArray) -> FloatArray:
-    """`(rows, cells)` where a jump has led: near the run time, or near where it may lie beyond the bound."""
+    """Return `(rows, cells)` the levels after a jump: near the run time, or beyond its bound."""
     around = kernel(rates) / (1.0 - rates.kinds[-1])
     out: FloatArray = around[cell]
     out *= landed[np.arange(len(cell)), cell][:, None]
@@ -146,7 +146,7 @@ def _near_landing(rates: Rates, landed: FloatArray, cell: IntArray, observed: Bo
 
 
 def _likelihoods(cell: IntArray, part: FloatArray, observed: BoolArray) -> FloatArray:
-    """`(widths, rows, cells)` likelihood of what was seen, for every level."""
+    """Return `(widths, rows, cells)` the likelihood of what was seen, for every level."""
     density, tail = _by_cell()
     out: FloatArray = density[:, cell]
     cut = np.flatnonzero(~observed)
@@ -156,7 +156,7 @@ def _likelihoods(cell: IntArray, part: FloatArray, observed: BoolArray) -> Float
 
 
 def _left(law: FloatArray, cell: IntArray, part: FloatArray, observed: BoolArray) -> FloatArray:
-    """`(rows, cells)` what of a law agrees with what was seen: the cell, or all beyond the bound."""
+    """Return `(rows, cells)` the part of a law that agrees with the cell seen, or with the bound."""
     rows = np.arange(len(cell))
     beyond = np.arange(law.shape[1])[None, :] > np.where(observed, COUNT, cell)[:, None]
     out: FloatArray = law * beyond
@@ -165,10 +165,10 @@ def _left(law: FloatArray, cell: IntArray, part: FloatArray, observed: BoolArray
 
 
 def _towards(rates: FloatArray, chances: FloatArray, total: FloatArray, pace: float) -> FloatArray:
-    """Rates moved towards the mean responsibility of each.
+    """Return the rates moved towards the mean responsibility of each.
 
     Args:
-        rates: `(k,)` before.
+        rates: `(k,)` rates before.
         chances: `(k, rows)` likelihood of what was seen under each.
         total: `(rows,)` likelihood of what was seen; more than the above account for where a jump is possible too.
         pace: how far to move.

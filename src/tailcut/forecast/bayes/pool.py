@@ -1,4 +1,4 @@
-"""One law for all workers: what a newcomer may expect, and where a worker may be after a jump."""
+"""The law of all workers: for a newcomer, and for where a worker may be after a jump."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailcut.types import FloatArray
 
 
 def law(tally: Tally, smooth: bool = True) -> FloatArray:
-    """`(cells,)` probability of each cell."""
+    """Return `(cells,)` the probability of each cell."""
     survival = np.cumprod(1.0 - np.minimum(hazard(tally, MOST_UNKNOWN), 1.0))
     out = -np.diff(survival, prepend=1.0)
     out[-1] += survival[-1]

@@ -1,4 +1,4 @@
-"""One shape for all workers, each at its own level: what to expect of a worker of which little else is known.
+"""One common shape of law, placed at each worker's own level: for workers of which little else is known.
 
 A worker's level, its median, is uncertain after a few rounds. Where the levels of workers differ no more than that
 uncertainty explains, they are drawn together (James & Stein): equal workers share one law, different ones keep theirs.
@@ -16,13 +16,13 @@ from tailcut.types import FloatArray, IntArray
 MEDIAN_NOISE = np.pi / 2.0
 """Variance of a normal sample's median, in variances of its mean."""
 SURELY = 1e-9
-"""What a probability must differ by to count: rounding, which depends on the order of workers, must not decide."""
+"""Smallest difference of probabilities that counts: rounding depends on the order of workers."""
 NORMAL_IQR = 1.349
 """Distance of the quartiles of a normal law, in standard deviations."""
 
 
 def shape_laws(base: TrendBelief, rows: IntArray) -> FloatArray:
-    """`(rows, cells)` the law of everybody's residuals at each worker's level, drawn together as far as alike."""
+    """Return `(rows, cells)` the law of all residuals at the levels of `drawn_together`."""
     hazards = law_of.placed(law_of.hazard(base.residuals, law_of.MOST_UNKNOWN), drawn_together(base)[rows])
     survival = np.cumprod(1.0 - np.minimum(hazards, 1.0), axis=1)
     out = -np.diff(survival, axis=1, prepend=1.0)
@@ -31,7 +31,7 @@ def shape_laws(base: TrendBelief, rows: IntArray) -> FloatArray:
 
 
 def drawn_together(base: TrendBelief) -> IntArray:
-    """`(m,)` levels in cells."""
+    """Return `(m,)` the levels in cells, drawn together as far as they are alike."""
     seen = (base.tally.events + base.tally.censored).sum(axis=1)
     noise = MEDIAN_NOISE * _spread(base.residuals) ** 2 / np.maximum(seen, 1.0)
     middle = float(np.median(base.levels))
@@ -42,7 +42,7 @@ def drawn_together(base: TrendBelief) -> IntArray:
 
 
 def _spread(residuals: Tally) -> float:
-    """Standard deviation of the residuals in cells, from their quartiles."""
+    """Return the standard deviation of the residuals in cells, from their quartiles."""
     survival = np.cumprod(1.0 - np.minimum(law_of.hazard(residuals, law_of.MOST_UNKNOWN), 1.0))
     low, high = (int(np.count_nonzero(survival > left + SURELY)) for left in (0.75, 0.25))
     return max(high - low, 1) / NORMAL_IQR

@@ -52,7 +52,7 @@ FAR, LEFT = 3 * PER_OCTAVE, 0.1
 NEAR = 4
 """Cells around the likeliest shift over which it is averaged."""
 MOST_TELLING = 512
-"""Workers by which shifts are judged after a round; of more, every so many counts."""
+"""Most workers, about, by which shifts are judged after a round; of more, a regular sample counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,18 +77,18 @@ class Shared:
 
     @staticmethod
     def nothing() -> Shared:
-        """No group known."""
+        """Return a belief about no groups."""
         empty = np.zeros((0, len(SHIFTS)))
         return Shared(np.empty(0, np.int64), empty, empty, empty, FIRST)
 
     def groups_of(self, seen: RunTimes) -> IntArray:
-        """`(n,)` group id of each worker; late reports, of few workers, are grouped as the round before them."""
+        """Return `(n,)` the group id of each worker; late reports are grouped as the last whole round."""
         if not seen.late:
             return grouping(seen.nodes)
         return seen.nodes if self.by_node else np.zeros(len(seen), np.int64)
 
     def shift_of(self, groups: IntArray) -> FloatArray:
-        """`(n,)` likeliest shift of each group id, in cells and parts of cells; 0 for new groups."""
+        """Return `(n,)` the likeliest shift of each group id, in fractional cells; 0 for new groups."""
         ids, where = np.unique(groups, return_inverse=True)
         laws = _rows(self.groups, self.laws, ids)
         top = np.argmax(laws, axis=1)
@@ -100,7 +100,7 @@ class Shared:
         return out
 
     def moved(self, cells: int) -> Shared:
-        """The same factors, seen from a unit that is so many cells larger."""
+        """Return the same factors, seen from a unit that is so many cells larger."""
         laws, visited, recent = (
             shift_columns(table, cells) for table in (self.laws, self.visited, self.recent)
         )
@@ -108,15 +108,15 @@ class Shared:
 
 
 def prior(shared: Shared, ids: IntArray) -> FloatArray:
-    """`(groups, shifts)` what each group's factor may be in the next round."""
+    """Return `(groups, shifts)` the law of each group's factor in the next round."""
     parts, away = _parts(shared, ids)
     return _mixed(shared.weights[away], parts)
 
 
 def settled(shared: Shared, ids: IntArray) -> Settled | None:
-    """What the prior would be were all groups at home, and where they are; None if they are.
+    """Return the prior if all groups were at home, and their chance to be there; None if they are.
 
-    A round that is open shows soon whether a group is back. What a second is worth is then what it is worth at home.
+    An open round soon shows whether a group is back; a second is then worth what it is worth at home.
     """
     parts, away = _parts(shared, ids)
     if not away.any():
@@ -140,15 +140,15 @@ def followed(
     observed: np.ndarray,
     late: bool,
 ) -> Shared:
-    """The factors after a round, or after late reports of older ones.
+    """Return the factors after a round, or after late reports of older ones.
 
     Args:
-        shared: before it.
+        shared: the belief before the round.
         groups: `(n,)` group of each worker.
         law: `(n, cells)` honest law of each worker at shift 0.
-        beyond: `(n,)` what is left of it beyond the cells.
-        position: `(n,)` where the run time lies in cells, or the bound it exceeds; outside the cells too.
-        observed: `(n,)` which of the two.
+        beyond: `(n,)` probability of each law beyond the cells.
+        position: `(n,)` position of the run time or bound in cells; it may lie outside them.
+        observed: `(n,)` whether the run time was seen; otherwise it exceeds the bound.
         late: whether these are late reports: they say where a factor was, not that a round has passed.
     """
     some = some_of(groups, MOST_TELLING)
@@ -192,13 +192,13 @@ def followed(
 
 
 def _mixed(weights: FloatArray, parts: FloatArray) -> FloatArray:
-    """`(groups, shifts)` mean of `(parts, groups, shifts)` laws, `weights` `(groups, parts)`."""
+    """Return `(groups, shifts)` the mean of `(parts, groups, shifts)` laws, `weights` `(groups, parts)`."""
     out: FloatArray = np.einsum("gc,cgs->gs", weights, parts)
     return out
 
 
 def _parts(shared: Shared, ids: IntArray) -> tuple[FloatArray, IntArray]:
-    """`(parts, groups, shifts)` laws that the mixture is made of; `(groups,)` 1 where a group was away from home."""
+    """Return `(parts, groups, shifts)` laws of the mixture, and `(groups,)` 1 where away from home."""
     visited, recent = (_rows(shared.groups, table, ids) for table in (shared.visited, shared.recent))
     home = _homes(recent)
     last = _rows(shared.groups, shared.laws, ids)
@@ -222,7 +222,7 @@ def _parts(shared: Shared, ids: IntArray) -> tuple[FloatArray, IntArray]:
 
 
 def _homes(recent: FloatArray) -> IntArray:
-    """`(groups,)` index of the middle of where each group has been of late; no shift where nothing is known."""
+    """Return `(groups,)` the index of the median of each group's recent shifts; no shift if unknown."""
     total = recent.sum(axis=1)
     middle = np.argmax(np.cumsum(recent, axis=1) >= 0.5 * total[:, None], axis=1)
     out: IntArray = np.where(total > 0.0, middle, REACH)
@@ -230,7 +230,7 @@ def _homes(recent: FloatArray) -> IntArray:
 
 
 def _back(shared: Shared, visited: FloatArray, home: IntArray) -> FloatArray:
-    """`(groups, shifts)` where each group has been, and where all were from their homes."""
+    """Return `(groups, shifts)` the shifts each group has had, and those of all relative to their homes."""
     away = np.zeros(len(SHIFTS))
     for row in shared.visited:
         total = row.sum()
@@ -247,7 +247,7 @@ def _back(shared: Shared, visited: FloatArray, home: IntArray) -> FloatArray:
 def _merged(
     shared: Shared, ids: IntArray, laws: FloatArray, visited: FloatArray, recent: FloatArray
 ) -> Shared:
-    """The factors with what is known of some groups replaced or added."""
+    """Return the factors with those of some groups replaced or added."""
     others = ~np.isin(shared.groups, ids)
     groups = np.concatenate([shared.groups[others], ids])
     order = np.argsort(groups)
@@ -261,7 +261,7 @@ def _merged(
 
 
 def _rows(groups: IntArray, table: FloatArray, ids: IntArray) -> FloatArray:
-    """`(n, shifts)` rows of group ids; zeros for those not known."""
+    """Return `(n, shifts)` the rows of group ids; zeros for those not known."""
     out = np.zeros((len(ids), table.shape[1]))
     if len(groups):
         place = np.minimum(np.searchsorted(groups, ids), len(groups) - 1)
@@ -271,7 +271,7 @@ def _rows(groups: IntArray, table: FloatArray, ids: IntArray) -> FloatArray:
 
 
 def _centered(kernel: FloatArray, at: IntArray) -> FloatArray:
-    """`(n, shifts)` a kernel of twice the range, centered at indices `at`."""
+    """Return `(n, shifts)` a kernel of twice the range, centered at indices `at`."""
     windows = np.lib.stride_tricks.sliding_window_view(kernel, len(SHIFTS))
     out: FloatArray = windows[2 * REACH - at]
     return out
@@ -279,14 +279,14 @@ def _centered(kernel: FloatArray, at: IntArray) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _distances() -> tuple[FloatArray, ...]:
-    """Kernels `(2·shifts − 1,)` of a fresh factor, in each width, and of one that may be anywhere."""
+    """Return kernels `(2·shifts − 1,)`: of a fresh factor in each width, and of one that may be anywhere."""
     away = np.arange(-2 * REACH, 2 * REACH + 1) / PER_OCTAVE
     fresh = [np.exp(-0.5 * (away * np.log(2.0) / spread) ** 2) for spread in AROUND]
     return *fresh, np.exp(-np.abs(away))
 
 
 def _kernel(spread: float) -> FloatArray:
-    """`(odd,)` normal weights around 0, `spread` in log seconds."""
+    """Return `(odd,)` normal weights around 0, `spread` in log seconds."""
     cells = spread / np.log(2.0) * PER_OCTAVE
     half = int(np.ceil(4.0 * cells))
     raw = np.exp(-0.5 * (np.arange(-half, half + 1) / cells) ** 2)
@@ -295,6 +295,6 @@ def _kernel(spread: float) -> FloatArray:
 
 
 def _blurred(laws: FloatArray, spread: float) -> FloatArray:
-    """`(groups, shifts)` laws moved by a normal step."""
+    """Return `(groups, shifts)` the laws moved by a normal step."""
     kernel = _kernel(spread)
     return np.stack([np.convolve(law, kernel, mode="same") for law in laws])

@@ -1,4 +1,4 @@
-"""A forecast made of laws that a factor shifts: each worker's own curve beside the joint law."""
+"""Tabulate a forecast from laws that a factor shifts: each worker's own curve beside the joint law."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ UNLIKELY = 1e-4
 
 
 def marginal(roster: Roster, groups: IntArray, laws: SharedLaws, levels: IntArray, grid: int) -> Forecast:
-    """The forecast whose curves are averages over the factors; what busy workers have left comes before the new work.
+    """Return the forecast with curves averaged over the factors, the old work of busy workers included.
 
     Args:
-        roster: who takes part.
-        groups: `(n,)` the group of each.
+        roster: workers that take part.
+        groups: `(n,)` the group of each worker.
         laws: the joint law of new work.
-        levels: `(n,)` cells that freaks are measured from.
-        grid: times.
+        levels: `(n,)` cells from which freaks (outliers, see `tailcut.shifts.honest`) are measured.
+        grid: number of times.
     """
     cells = _grid(groups, laws, grid)
     times = laws.origin * np.exp2((cells + 1) / laws.per_octave)
@@ -39,7 +39,7 @@ def marginal(roster: Roster, groups: IntArray, laws: SharedLaws, levels: IntArra
 def _carried(
     roster: Roster, groups: IntArray, laws: SharedLaws, levels: IntArray, busy: IntArray
 ) -> SharedLaws:
-    """The laws of arrivals where some workers are busy, as if what is left of old work had the factor of the new."""
+    """Return the laws of arrivals with busy workers, as if the rest of old work had the factor of the new."""
     law, beyond = laws.law.copy(), laws.beyond.copy()
     cells = np.arange(law.shape[1])
     middle = np.argmax(np.cumsum(laws.prior, axis=1) >= 0.5, axis=1) - laws.prior.shape[1] // 2
@@ -54,7 +54,7 @@ def _carried(
 
 
 def _curves(groups: IntArray, laws: SharedLaws, cells: IntArray) -> FloatArray:
-    """`(1, n, k)` survival of each worker at the ends of cells, averaged over its group's factor."""
+    """Return `(1, n, k)` each worker's survival at the ends of cells, averaged over its group's factor."""
     survival = survival_of(laws.law, laws.beyond)
     curves = np.empty((1, len(groups), len(cells)))
     for group in range(len(laws.prior)):
@@ -64,7 +64,7 @@ def _curves(groups: IntArray, laws: SharedLaws, cells: IntArray) -> FloatArray:
 
 
 def _averaged(survival: FloatArray, prior: FloatArray, cells: IntArray) -> FloatArray:
-    """`(n, k)` survival at the ends of cells, averaged over shifts."""
+    """Return `(n, k)` the survival at the ends of cells, averaged over shifts."""
     reach, count = len(prior) // 2, survival.shape[1]
     shifts = np.arange(-reach, reach + 1)
     needed = cells[None, :] - np.arange(count)[:, None] + reach
@@ -77,7 +77,7 @@ def _averaged(survival: FloatArray, prior: FloatArray, cells: IntArray) -> Float
 
 
 def _grid(groups: IntArray, laws: SharedLaws, grid: int) -> IntArray:
-    """`(<= grid,)` cells at whose ends to tabulate: half by probability, half evenly in the logarithm."""
+    """Return `(<= grid,)` the cells at whose ends to tabulate: half by probability, half evenly."""
     count, reach = laws.law.shape[1], laws.prior.shape[1] // 2
     mass = np.zeros(count + 2 * reach)
     for group, prior in enumerate(laws.prior):

@@ -31,7 +31,7 @@ class BdsgdBelief:
     Attributes:
         rounds: at most `window` vectors `(n,)` of seconds in the order of the model's workers; imputed where a
             worker was cut or absent.
-        counter: rounds learnt, from which every draw is seeded.
+        counter: rounds learned, from which every draw is seeded.
     """
 
     rounds: tuple[FloatArray, ...] = ()
@@ -50,12 +50,12 @@ class Components:
     sd: FloatArray
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
-        """One joint draw per component, `(samples, n)` seconds."""
+        """Return one joint draw per component, `(samples, n)` seconds."""
         out: FloatArray = self.mean + self.sd * rng.standard_normal(self.mean.shape)
         return out
 
     def log_score(self, seconds: FloatArray, observed: BoolArray) -> FloatArray:
-        """Log density of each worker's own marginal at its run time, log P(longer) where it was cut.
+        """Return the log density of each worker's marginal at its run time, log P(longer) where it was cut.
 
         Args:
             seconds: `(n,)`.
@@ -70,7 +70,7 @@ class Components:
         return out
 
     def draw_above(self, bounds: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """A draw of each worker's own marginal given that it exceeds its bound.
+        """Return a draw of each worker's own marginal given that it exceeds its bound.
 
         A component's odds are multiplied by its chance of exceeding the bound, then its tail is drawn from.
 
@@ -97,14 +97,15 @@ class Bdsgd(Forecaster[BdsgdBelief]):
 
     The model knows the workers it was trained on and no others: this is the published model's limit. A newcomer is
     drawn from the known workers at random, a known worker that is away is imputed as if it had been cut at once; so
-    forecasts do not fail, but they know nothing of who is new. Late reports are not used, as in the paper.
+    forecasts do not fail, but they know nothing of newcomers. Late reports are not used, as in the paper.
 
-    Draws are seeded by `seed` and the number of rounds learnt, so the same rounds always give the same forecast.
+    Draws are seeded by `seed` and the number of rounds learned, so the same rounds always give the same
+    forecast.
 
     Attributes:
-        model: what training left behind.
-        samples: joint draws per forecast.
-        seed: of the draws.
+        model: the trained model.
+        samples: number of joint draws per forecast.
+        seed: seed of the draws.
     """
 
     model: BdsgdModel
@@ -116,7 +117,7 @@ class Bdsgd(Forecaster[BdsgdBelief]):
             raise ParameterError(f"samples must be at least 1, but got {self.samples}. Try samples=128.")
 
     def start(self) -> BdsgdBelief:
-        """Nothing seen."""
+        """Return a belief of no rounds."""
         return BdsgdBelief()
 
     def learn(self, belief: BdsgdBelief, seen: RunTimes) -> BdsgdBelief:
@@ -159,7 +160,7 @@ class Bdsgd(Forecaster[BdsgdBelief]):
         return float(scores.mean())
 
     def forecast(self, belief: BdsgdBelief, roster: Roster) -> Forecast | None:
-        """Order statistics from sorted draws, and a scenario of normal curves for each of some draws of the state."""
+        """Forecast order statistics by sorted draws, and a scenario of normal curves for some draws."""
         components = self._components(belief)
         if components is None or len(roster) == 0:
             return None
@@ -176,7 +177,7 @@ class Bdsgd(Forecaster[BdsgdBelief]):
         return replace(carry_over(self._curves(components, roster), roster.busy), order_means=order_means)
 
     def _components(self, belief: BdsgdBelief) -> Components | None:
-        """The mixture that is the posterior predictive, or None before a whole window was seen."""
+        """Return the mixture that is the posterior predictive, or None before a whole window was seen."""
         model = self.model
         if len(belief.rounds) < model.sizes.window:
             return None
@@ -190,7 +191,7 @@ class Bdsgd(Forecaster[BdsgdBelief]):
         return Components(mean, sd)
 
     def _before_any_window(self) -> Components:
-        """Each worker's own moments in training."""
+        """Return each worker's own moments in training."""
         moments = _built(self.model).state_dict()
         mean, sd = (
             moments[f"inference.{name}"].numpy().astype(np.float64) * self.model.scale
@@ -199,7 +200,7 @@ class Bdsgd(Forecaster[BdsgdBelief]):
         return Components(mean[None], sd[None])
 
     def _of_roster(self, components: Components, roster: Roster, rng: np.random.Generator) -> Components:
-        """Columns in the roster's order; an unknown worker's component is that of a known one, drawn each time."""
+        """Return the columns in the roster's order; an unknown worker has a random known one in each draw."""
         known, place = self._places(roster.workers)
         there = place[known] if known.any() else np.arange(self.model.sizes.n)
         shape = (self.samples, len(roster))
@@ -208,11 +209,11 @@ class Bdsgd(Forecaster[BdsgdBelief]):
         return Components(mean, sd)
 
     def _curves(self, components: Components, roster: Roster) -> Forecast:
-        """Survival on a grid, one scenario for each of the first components: workers are independent given it."""
+        """Return survival curves with one scenario, of independent workers, for each first component."""
         mean, sd = components.mean[:SCENARIOS], components.sd[:SCENARIOS]
         typical = np.concatenate([(mean + sd * z).ravel() for z in (-3.0, -1.0, 0.0, 1.0, 3.0, 5.0)])
         least = self.model.floor * self.model.scale
-        # Nobody is in before the floor, as in the draws; a normal law alone would have some in from the start.
+        # No worker is in before the floor, as in the draws; under a normal law alone some would be.
         times = np.concatenate([[least * (1 - 2.0**-10)], time_grid(np.maximum(typical, least), GRID)])
         survival = ndtr((mean[:, :, None] - times) / sd[:, :, None])
         survival[:, :, 0] = 1.0
@@ -220,7 +221,7 @@ class Bdsgd(Forecaster[BdsgdBelief]):
         return Forecast(roster.workers, times, survival, weights, np.zeros(len(roster), dtype=np.int64))
 
     def _places(self, workers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Whether each of these ids is known, and its column."""
+        """Return whether each of these ids is known, and its column."""
         known_ids = self.model.workers
         place = np.minimum(np.searchsorted(known_ids, workers), len(known_ids) - 1)
         return known_ids[place] == workers, place
@@ -231,5 +232,5 @@ class Bdsgd(Forecaster[BdsgdBelief]):
 
 @lru_cache(maxsize=8)
 def _built(model: BdsgdModel) -> StateSpace:
-    """The torch module of a model, made once: models are told apart by identity and never change."""
+    """Return the torch module of a model, made once: models are told apart by identity and never change."""
     return network(model.sizes, named(model.sizes, model.weights))

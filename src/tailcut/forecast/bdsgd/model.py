@@ -1,4 +1,4 @@
-"""What training the published model leaves behind: numbers, the workers they belong to, and the unit."""
+"""The trained parameters of the published model, the workers they belong to, and the unit of time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large the networks are. The paper names none of these.
+    """The sizes of the networks. The paper names none of them.
 
     Attributes:
-        n: workers, as trained.
+        n: number of workers, as trained.
         latent: length of the state z.
         hidden: width of every hidden layer.
-        window: rounds the inference network reads.
+        window: number of rounds that the inference network reads.
         parts: normal laws in the mixture that a worker's run time follows given z; 1 as published.
     """
 
@@ -37,11 +37,11 @@ class BdsgdModel:
     """A trained model; arrays are not to be written to.
 
     Attributes:
-        sizes: of the networks.
+        sizes: sizes of the networks.
         workers: `(n,)` ids in the order of the model's columns, increasing.
         scale: seconds that the model counts as 1, the mean of the training run times.
-        floor: in units of `scale`; a shorter run time is never forecast, as hardly one was in training.
-        ceiling: in units of `scale`; longer run times were, and are, read as this.
+        floor: shortest run time ever forecast, in units of `scale`: hardly one was shorter in training.
+        ceiling: longest run time ever read, in units of `scale`; longer ones are read as this.
         weights: all numbers of the networks, one after the other.
     """
 

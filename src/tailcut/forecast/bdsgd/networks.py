@@ -20,7 +20,7 @@ from tailcut.forecast.bdsgd.state_space import StateSpace, normal
 from tailcut.types import FloatArray
 
 LEAST_SD = 1e-3
-"""In units of the mean run time, or of a standardised state: a normal needs some spread."""
+"""Smallest standard deviation, in units of the mean run time or of a standardized state."""
 FIRST_ODDS, FIRST_PLACES, FIRST_WIDTHS = (0.8, 0.15, 0.05), (-0.2, 0.3, 2.0), (0.4, 0.8, 2.0)
 """The first parts of a mixture: a narrow body, a wide one, a tail. Places and widths are in deviations of what
 the principal components leave of a worker's run times."""
@@ -39,7 +39,7 @@ class Beginning(nn.Module):
         self.raw_sd = nn.Parameter(torch.empty(latent))
 
     def forward(self) -> Normal:
-        """The law over `(latent,)`."""
+        """Return the law over `(latent,)`."""
         return normal(self.mean, _positive(self.raw_sd))
 
 
@@ -54,7 +54,7 @@ class GatedTransition(nn.Module):
         self.raw_sd = nn.Linear(latent, latent)
 
     def forward(self, state: Tensor) -> Normal:
-        """The law over `(…, latent)` given `(…, latent)`."""
+        """Return the law over `(…, latent)` given `(…, latent)`."""
         gate = torch.sigmoid(self.gate_out(elu(self.gate_in(state))))
         move = self.move_out(elu(self.move_in(state)))
         mean = (1 - gate) * self.linear(state) + gate * move
@@ -74,7 +74,7 @@ class Emission(nn.Module):
         self.mean, self.raw_sd = nn.Linear(hidden, n), nn.Linear(hidden, n)
 
     def forward(self, state: Tensor) -> Normal:
-        """The law over `(…, n)` given `(…, latent)`."""
+        """Return the law over `(…, n)` given `(…, latent)`."""
         hidden = torch.tanh(self.hidden(state))
         return normal(self.loadings(state) + self.mean(hidden), _positive(self.raw_sd(hidden)))
 
@@ -95,7 +95,7 @@ class MixtureEmission(nn.Module):
         self.shape = (n, parts)
 
     def forward(self, state: Tensor) -> MixtureSameFamily:
-        """The law over `(…, n)` given `(…, latent)`."""
+        """Return the law over `(…, n)` given `(…, latent)`."""
         hidden = torch.tanh(self.hidden(state))
         mean, raw_sd, odds = (
             part(hidden).unflatten(-1, self.shape) for part in (self.mean, self.raw_sd, self.odds)
@@ -124,25 +124,25 @@ class BackwardInference(nn.Module):
         self.latent = latent
 
     def read(self, rows: Tensor) -> Tensor:
-        """`(batch, T, n)` to `(batch, T, latent + hidden)`: the linear reading, then the recurrent net's."""
+        """Return `(batch, T, latent + hidden)` for `(batch, T, n)`: linear reading, then recurrent."""
         direct = self.direct((rows - self.centre) / self.spread)
         backwards, _ = self.backwards(direct.flip(1))
         return torch.cat([direct, backwards.flip(1)], dim=-1)
 
     def first(self, features: Tensor) -> Normal:
-        """q(z_1 | h_1)."""
+        """Return q(z_1 | h_1)."""
         direct, hidden = features[..., : self.latent], features[..., self.latent :]
         return normal(direct + self.mean(hidden), _positive(self.raw_sd(hidden)))
 
     def following(self, state: Tensor, features: Tensor) -> Normal:
-        """q(z_t | z_{t-1}, h_t)."""
+        """Return q(z_t | z_{t-1}, h_t)."""
         direct, hidden = features[..., : self.latent], features[..., self.latent :]
         hidden = 0.5 * (torch.tanh(self.combine(state)) + hidden)
         return normal(direct + self.mean(hidden), _positive(self.raw_sd(hidden)))
 
 
 def empty_network(sizes: Sizes) -> StateSpace:
-    """The module with shapes and no numbers in it: it neither takes memory nor draws random numbers."""
+    """Return the module with shapes only: it neither takes memory nor draws random numbers."""
     with torch.device("meta"):
         return StateSpace(
             Beginning(sizes.latent),
@@ -160,7 +160,7 @@ def _emission(sizes: Sizes) -> Emission | MixtureEmission:
 
 
 def network(sizes: Sizes, weights: Arrays) -> StateSpace:
-    """The module with these numbers, copied."""
+    """Return the module with these numbers, copied."""
     module = empty_network(sizes)
     state = {name: torch.tensor(array) for name, array in weights.items()}
     module.load_state_dict(state, assign=True)
@@ -168,17 +168,17 @@ def network(sizes: Sizes, weights: Arrays) -> StateSpace:
 
 
 def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every array of numbers that `network` wants."""
+    """Return name and shape of every array of numbers that `network` needs."""
     return {name: tuple(tensor.shape) for name, tensor in empty_network(sizes).state_dict().items()}
 
 
 def flat(sizes: Sizes, weights: Arrays) -> NDArray[np.float32]:
-    """All numbers in one row, in the order of `shapes`."""
+    """Return all numbers in one row, in the order of `shapes`."""
     return np.concatenate([weights[name].ravel() for name in shapes(sizes)])
 
 
 def named(sizes: Sizes, numbers: NDArray[np.float32]) -> Arrays:
-    """The arrays that `flat` has put in one row."""
+    """Return the arrays that `flat` has put in one row."""
     wanted = shapes(sizes)
     ends = np.cumsum([math.prod(shape) for shape in wanted.values()])
     parts = np.split(numbers, ends[:-1])
@@ -186,7 +186,7 @@ def named(sizes: Sizes, numbers: NDArray[np.float32]) -> Arrays:
 
 
 def first_weights(sizes: Sizes, rows: FloatArray, rng: np.random.Generator) -> Arrays:
-    """Numbers to begin training with: each worker's own mean and spread, and a state that stays where it is.
+    """Return numbers to begin training with: each worker's own mean and spread, a state that stays.
 
     Args:
         sizes: of the module.
@@ -223,7 +223,7 @@ def first_weights(sizes: Sizes, rows: FloatArray, rng: np.random.Generator) -> A
 def _first_emission(
     sizes: Sizes, weights: Arrays, centre: FloatArray, spread: FloatArray, deviation: FloatArray
 ) -> Arrays:
-    """Each worker's own mean and the deviation that principal components leave; of a mixture the parts around them."""
+    """Return each worker's mean and the deviation that principal components leave, for each mixture part."""
     per_worker = np.repeat(spread, sizes.parts)[:, None]
     given: Arrays = {
         "emission.mean.weight": weights["emission.mean.weight"] * per_worker * 0.1,
@@ -250,10 +250,10 @@ def _spread_out(values: tuple[float, ...], parts: int) -> FloatArray:
 
 
 def principal_components(rows: FloatArray, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Reading `(n, count)`, loadings `(count, n)` and unit-variance scores `(T, count)` of centred rows.
+    """Return reading `(n, count)`, loadings `(count, n)` and scores `(T, count)` of centered rows.
 
-    rows @ reading = scores, and scores @ loadings is the best approximation of the rows of that rank. Where there
-    are fewer components than `count` the rest is zero.
+    Scores have unit variance. rows @ reading = scores, and scores @ loadings is the best approximation of the
+    rows of that rank. Where there are fewer components than `count` the rest is zero.
     """
     left, sizes, right = np.linalg.svd(rows, full_matrices=False)
     real = min(count, int((sizes > 1e-9 * max(sizes[0], 1e-9)).sum()))
@@ -267,6 +267,6 @@ def principal_components(rows: FloatArray, count: int) -> tuple[FloatArray, Floa
 
 
 def _raw(sd: FloatArray | float) -> FloatArray:
-    """What `_positive` turns into `sd`."""
+    """Return the number that `_positive` turns into `sd`."""
     out: FloatArray = np.log(np.expm1(np.asarray(sd) - LEAST_SD))
     return out

@@ -20,12 +20,12 @@ from torch.distributions import Distribution, MixtureSameFamily, Normal, kl_dive
 
 
 def normal(mean: Tensor, sd: Tensor) -> Normal:
-    """A diagonal normal law; arguments are not checked, for speed."""
+    """Return a diagonal normal law; arguments are not checked, for speed."""
     return Normal(mean, sd, validate_args=False)
 
 
 def log_density(law: Distribution, values: Tensor) -> Tensor:
-    """Of every coordinate by itself."""
+    """Return the log density of each coordinate by itself."""
     out: Tensor = law.log_prob(values)
     return out
 
@@ -51,7 +51,7 @@ def one_part(law: Distribution, generator: torch.Generator) -> Normal:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Sums are added up in the same order whatever the number of cores; and nets this small gain nothing by more."""
+    """Run torch on one thread: sums keep their order, and nets this small gain nothing by more."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -64,38 +64,40 @@ class Start(Protocol):
     """p(z_1)."""
 
     def __call__(self) -> Normal:
-        """Law over `(latent,)`."""
+        """Return the law over `(latent,)`."""
 
 
 class Conditional(Protocol):
     """p(z_t | z_{t-1})."""
 
     def __call__(self, state: Tensor) -> Normal:
-        """Law given `(…, latent)`."""
+        """Return the law given `(…, latent)`."""
 
 
 class Emits(Protocol):
     """p(x_t | z_t): normal as published, or a mixture of normal laws for each worker."""
 
     def __call__(self, state: Tensor) -> Distribution:
-        """Law given `(…, latent)`."""
+        """Return the law given `(…, latent)`."""
 
 
 class Inference(Protocol):
     """q(z_1 … z_T | x_1 … x_T), one step at a time."""
 
     def read(self, rows: Tensor) -> Tensor:
-        """`(batch, T, n)` run times to `(batch, T, features)`; row t of the result may look at t … T."""
+        """Return `(batch, T, features)` for `(batch, T, n)` run times; row t may depend on t … T."""
 
     def first(self, features: Tensor) -> Normal:
-        """q(z_1 | h_1), `(batch, latent)`, for `(batch, features)`."""
+        """Return q(z_1 | h_1), `(batch, latent)`, for `(batch, features)`."""
 
     def following(self, state: Tensor, features: Tensor) -> Normal:
-        """q(z_t | z_{t-1}, h_t), `(samples, batch, latent)`."""
+        """Return q(z_t | z_{t-1}, h_t), `(samples, batch, latent)`."""
 
 
 class StateSpace(nn.Module):
-    """Four parts, and what can be computed from them. Rows are run times in the model's own unit.
+    """The four parts of the model, and what can be computed from them.
+
+    Rows are run times in the model's own unit.
 
     Args:
         start: p(z_1).
@@ -113,7 +115,7 @@ class StateSpace(nn.Module):
         self.latent = latent
 
     def infer(self, rows: Tensor, noise: Tensor) -> tuple[Tensor, list[Normal]]:
-        """Draw z_1 … z_T from q, by reparameterisation.
+        """Draw z_1 … z_T from q, by reparameterization.
 
         Args:
             rows: `(batch, T, n)`.
@@ -139,7 +141,7 @@ class StateSpace(nn.Module):
         Args:
             rows: `(batch, T, n)`.
             noise: `(samples, batch, T, latent)` standard normal.
-            kl_weight: below 1 while training begins, so that the state is put to use before it is paid for.
+            kl_weight: factor on the divergence; below 1 at first, so that training uses the state.
             shown: `(batch, T, n)` what inference reads in place of `rows`, for training with gaps.
 
         Returns:
@@ -160,21 +162,21 @@ class StateSpace(nn.Module):
         return fit - kl_weight * divergence
 
     def next_states(self, window: Tensor, samples: int, generator: torch.Generator) -> Tensor:
-        """Draws of z_{T+1} given `(T, n)` rows: `(samples, latent)`."""
+        """Return draws of z_{T+1} given `(T, n)` rows: `(samples, latent)`."""
         noise = self.noise(samples, 1, len(window) + 1, generator)
         states, _ = self.infer(window[None], noise[:, :, :-1])
         law = self.transition(states[:, 0, -1])
         return law.mean + law.stddev * noise[:, 0, -1]
 
     def sample_next(self, window: Tensor, samples: int, generator: torch.Generator) -> Tensor:
-        """Joint draws `(samples, n)` of x_{T+1} given `(T, n)` rows: z from q, z_{T+1}, then x_{T+1}."""
+        """Return joint draws `(samples, n)` of x_{T+1} given `(T, n)` rows, each by its own draw of z."""
         law = one_part(self.emission(self.next_states(window, samples, generator)), generator)
         return law.mean + law.stddev * _standard_normal(law.mean.shape, generator, law.mean)
 
     def log_prob_next(
         self, window: Tensor, following: Tensor, samples: int, generator: torch.Generator
     ) -> Tensor:
-        """Log p(x_{T+1} | x_1 … x_T) as the mean over draws of z_{T+1}: a mixture of `samples` laws.
+        """Return log p(x_{T+1} | x_1 … x_T) as the mean over draws of z_{T+1}: a mixture of `samples` laws.
 
         Args:
             window: `(T, n)`.
@@ -190,7 +192,7 @@ class StateSpace(nn.Module):
         return torch.logsumexp(each, dim=-1) - math.log(samples)
 
     def foretold(self, rows: Tensor, noise: Tensor, shown: Tensor) -> Tensor:
-        """Log p(x_T | x_1 … x_{T-1}) by draws of z_T from the transition: how well the last round was foretold.
+        """Return log p(x_T | x_1 … x_{T-1}) by draws of z_T from the transition: the score of the last round.
 
         Args:
             rows: `(batch, T, n)`.
@@ -207,7 +209,7 @@ class StateSpace(nn.Module):
         return torch.logsumexp(each, dim=0) - math.log(len(noise))
 
     def noise(self, samples: int, batch: int, steps: int, generator: torch.Generator) -> Tensor:
-        """`(samples, batch, steps, latent)` standard normal."""
+        """Return `(samples, batch, steps, latent)` standard normal numbers."""
         like = next(self.parameters(), torch.zeros(()))
         return _standard_normal((samples, batch, steps, self.latent), generator, like)
 

@@ -2,7 +2,7 @@
 
     log run time = factor of the worker's group + the worker's own law or, often, near its last run time
 
-`cells` is the logarithmic grid, `own` each worker's law backed by everybody's residuals, `stay` persistence,
+`cells` is the logarithmic grid, `own` each worker's law backed by all residuals, `stay` persistence,
 `factors` what groups share, `belief` all of that together, `trend` the forecaster made of it.
 """
 

@@ -14,26 +14,26 @@ from tailcut.forecast.trend.own import Tally
 from tailcut.types import FloatArray, IntArray, RunTimes
 
 CENSORED, NEVER = -1, -2
-"""What stands for the cell of a last run time that was cut, or that there never was."""
+"""Numbers in place of a cell: the last run time was censored, or there was none."""
 GONE_FOR_LONG = 1000
-"""Records without a word of a worker after which its row may be dropped."""
+"""Records that do not include a worker after which its row may be dropped."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrendBelief:
-    """All that is believed. Arrays over known workers are aligned with `ids`, increasing.
+    """The belief of the trend forecaster. Arrays over known workers are aligned with `ids`, increasing.
 
     Attributes:
         cells: the logarithmic grid.
         ids: `(m,)` workers known.
-        absent: `(m,)` records since each was last heard of.
+        absent: `(m,)` number of records since each was last seen.
         tally: `(m, cells)` each worker's own events and exposure, at factor 1.
         levels: `(m,)` median cell of each.
         last_cell: `(m,)` cell of the last run time, `CENSORED` or `NEVER`.
-        last_law: `(m, cells)` what is believed of a censored last run time.
-        residuals: `(2·cells,)` events and exposure of everybody's residuals; cell `COUNT` means none.
+        last_law: `(m, cells)` law of a censored last run time.
+        residuals: `(2·cells,)` events and exposure of all workers' residuals; cell `COUNT` means 0.
         weights: `(sources,)` how often the next run time is near the last one, or from the own law.
-        factors: what groups share.
+        factors: belief about the factors that groups share.
         own: `(m, cells)` each worker's own law.
         next: `(m, cells)` law of each worker's next run time at factor 1.
     """
@@ -53,7 +53,7 @@ class TrendBelief:
 
 
 def first(cells: Cells) -> TrendBelief:
-    """A belief about nobody."""
+    """Return a belief about no workers."""
     nobody, empty = np.empty(0, np.int64), np.zeros((0, COUNT))
     return TrendBelief(
         cells=cells,
@@ -72,7 +72,7 @@ def first(cells: Cells) -> TrendBelief:
 
 
 def recentred(belief: TrendBelief, seen: RunTimes) -> TrendBelief:
-    """Move the unit where run times have left the middle of the range for good, as after a very slow first round."""
+    """Move the unit if run times have left the middle of the range, as after a very slow first round."""
     if not seen.observed.any():
         return belief
     octaves = belief.cells.octaves_off(float(np.median(seen.seconds[seen.observed])))
@@ -95,7 +95,7 @@ def recentred(belief: TrendBelief, seen: RunTimes) -> TrendBelief:
 
 
 def admitted(belief: TrendBelief, workers: IntArray) -> TrendBelief:
-    """Rows for workers not heard of before; rows of workers gone for long are dropped once they are the majority."""
+    """Add rows for new workers; drop rows of workers gone for long once they are the majority."""
     new = np.setdiff1d(workers, belief.ids)
     stale = (belief.absent > GONE_FOR_LONG) & ~np.isin(belief.ids, workers)
     keep = ~stale if 2 * int(stale.sum()) > len(belief.ids) else np.ones(len(belief.ids), np.bool_)

@@ -12,7 +12,7 @@ from tailcut.types import FloatArray, IntArray, Seconds
 PER_OCTAVE = 32
 """Cells per factor of two: each is 2.2 % wide."""
 BELOW, ABOVE = 4, 8
-"""Octaves covered below and above the unit; what lies outside counts as in the last cell."""
+"""Octaves covered below and above the unit; what lies outside counts in the nearest cell."""
 COUNT = (BELOW + ABOVE) * PER_OCTAVE
 
 
@@ -28,32 +28,32 @@ class Cells:
 
     @staticmethod
     def around(seconds: Seconds) -> Cells:
-        """Cells whose unit is the power of two at or below `seconds`."""
+        """Return cells whose unit is the power of two at or below `seconds`."""
         return Cells(math.ldexp(1.0, math.frexp(seconds)[1] - 1))
 
     def position(self, seconds: FloatArray) -> FloatArray:
-        """Where run times lie, in cells and fractions of cells, within the range covered."""
+        """Return the positions of run times in cells and fractions of cells, within the range covered."""
         # Just under COUNT, so that the cell of the last position is COUNT - 1.
         inside: FloatArray = np.clip(self.anywhere(seconds), 0.0, COUNT - 2.0**-20)
         return inside
 
     def anywhere(self, seconds: FloatArray) -> FloatArray:
-        """Where run times lie, outside the range covered too."""
+        """Return the positions of run times in cells, also outside the range covered."""
         raw: FloatArray = (np.log2(seconds / self.unit) + BELOW) * PER_OCTAVE
         return raw
 
     def ends(self, cells: IntArray) -> FloatArray:
-        """Upper ends of cells in seconds."""
+        """Return the upper ends of cells in seconds."""
         out: FloatArray = self.unit * np.exp2((cells + 1) / PER_OCTAVE - BELOW)
         return out
 
     def octaves_off(self, seconds: Seconds) -> int:
-        """Octaves by which the unit should move so that `seconds` is well inside again; 0 while it is."""
+        """Return the octaves by which the unit should move to hold `seconds` well inside; 0 if it does."""
         octaves = math.frexp(seconds / self.unit)[1] - 1
         return octaves if octaves < -BELOW // 2 or octaves > ABOVE // 2 else 0
 
     def moved(self, octaves: int) -> Cells:
-        """The same cells in a unit 2^octaves times as large."""
+        """Return the same cells in a unit 2^octaves times as large."""
         return Cells(math.ldexp(self.unit, octaves))
 
 
@@ -72,7 +72,7 @@ def shift_columns(array: FloatArray, cells: int) -> FloatArray:
 
 
 def blurred(mass: FloatArray) -> FloatArray:
-    """Spread each cell's mass over its neighbours by the weights ¼, ½, ¼."""
+    """Spread each cell's mass over its neighbors by the weights ¼, ½, ¼."""
     out = 0.5 * mass
     out[..., 1:] += 0.25 * mass[..., :-1]
     out[..., :-1] += 0.25 * mass[..., 1:]

@@ -1,4 +1,4 @@
-"""What workers share: a factor on all run times of a group (a node, or the whole cluster) that jumps now and then.
+"""The factor on all run times of a group (a node, or the whole cluster), which jumps now and then.
 
 A factor is a shift in cells. Each group has a belief over all shifts, filtered exactly: before a round it stays or
 jumps, after it the group's seen and censored times reweight it. The likeliest few shifts are the scenarios of a
@@ -18,11 +18,11 @@ REACH = 3 * PER_OCTAVE
 """Largest shift either way: a factor of 8."""
 SHIFTS = np.arange(-REACH, REACH + 1)
 LEAST_JUMP = 6
-"""Cells a jump must have (14 %); less is left to the workers' own laws."""
+"""Smallest jump in cells (14 %); less is left to the workers' own laws."""
 SMALLEST_GROUP = 3
 """Mean workers per node below which nodes tell less than the cluster as a whole."""
 PLACES = 4
-"""Scenarios per forecast."""
+"""Number of scenarios per forecast."""
 STRANGE = (0, 22, 44, 66)
 """Shifts from the likeliest (× 1, 1.6, 2.6, 4.2) that fill the scenarios where fewer are likely."""
 FORGET = 1.0 / 300.0
@@ -31,7 +31,7 @@ LEAST_LOG = np.log(1e-5)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factors:
-    """What is believed of each group's factor, and of how factors move.
+    """The belief about each group's factor, and about how factors move.
 
     Attributes:
         groups: `(k,)` group ids, increasing.
@@ -51,11 +51,11 @@ class Factors:
 
     @staticmethod
     def none() -> Factors:
-        """No group known."""
+        """Return a belief about no groups."""
         return Factors(np.empty(0, np.int64), np.zeros((0, len(SHIFTS))), np.zeros((0, len(SHIFTS))))
 
     def laws_of(self, groups: IntArray) -> FloatArray:
-        """`(n, shifts)` belief about each group id; certainly no shift for new ones."""
+        """Return `(n, shifts)` the belief about each group id; certainly no shift for new ones."""
         out = np.zeros((len(groups), len(SHIFTS)))
         out[:, REACH] = 1.0
         if len(self.groups):
@@ -65,7 +65,7 @@ class Factors:
         return out
 
     def visits_of(self, groups: IntArray) -> FloatArray:
-        """`(n, shifts)` where each group id has been; nowhere yet for new ones."""
+        """Return `(n, shifts)` the discounted rounds of each group id at each shift; zeros for new ones."""
         out = np.zeros((len(groups), len(SHIFTS)))
         if len(self.groups):
             place = np.minimum(np.searchsorted(self.groups, groups), len(self.groups) - 1)
@@ -74,30 +74,30 @@ class Factors:
         return out
 
     def shift_of(self, groups: IntArray) -> IntArray:
-        """`(n,)` likeliest shift of each group id."""
+        """Return `(n,)` the likeliest shift of each group id."""
         ids, where = np.unique(groups, return_inverse=True)
         likeliest: IntArray = SHIFTS[np.argmax(self.laws_of(ids), axis=1)]
         return likeliest[where]
 
     def groups_of(self, seen: RunTimes) -> IntArray:
-        """`(n,)` group id of each worker; late reports, of few workers, are grouped as the round before them."""
+        """Return `(n,)` the group id of each worker; late reports are grouped as the last whole round."""
         if not seen.late:
             return grouping(seen.nodes)
         return seen.nodes if self.by_node else np.zeros(len(seen), np.int64)
 
     @property
     def jump_rate(self) -> float:
-        """Chance that a group's factor jumps in a round."""
+        """The chance that a group's factor jumps in a round."""
         return self.jumps / self.chances
 
 
 def grouping(nodes: IntArray) -> IntArray:
-    """`(n,)` group id of each worker of a whole round: its node, or one group for all, see `nodes_tell`."""
+    """Return `(n,)` the group id of each worker of a whole round: its node, or one for all."""
     return nodes if nodes_tell(nodes) else np.zeros(len(nodes), np.int64)
 
 
 def nodes_tell(nodes: IntArray) -> bool:
-    """Whether the nodes of a whole round are known and hold several workers each."""
+    """Return whether the nodes of a whole round are known and hold several workers each."""
     known = nodes[nodes != NO_NODE]
     return len(known) == len(nodes) and len(nodes) >= SMALLEST_GROUP * len(np.unique(known))
 
@@ -111,14 +111,14 @@ def followed(
     late: bool = False,
     homes: bool = False,
 ) -> Factors:
-    """The factors after a round, or after late reports of older ones.
+    """Return the factors after a round, or after late reports of older ones.
 
     Args:
         factors: before the round.
         groups: `(n,)` group of each worker.
         law: `(n, cells)` law of each worker's next run time at factor 1.
         cell: `(n,)` cell of the run time seen, or of the bound it exceeds.
-        observed: `(n,)` which of the two.
+        observed: `(n,)` whether the run time was seen; otherwise it exceeds the bound.
         late: whether these are late reports: they say where a factor was, not that a round has passed.
         homes: whether places are compared from where each group usually is, see `_from_homes`.
     """
@@ -142,7 +142,7 @@ def followed(
 
 
 def _merged(factors: Factors, ids: IntArray, laws: FloatArray, visited: FloatArray) -> Factors:
-    """The factors with what is known of some groups replaced or added."""
+    """Return the factors with those of some groups replaced or added."""
     others = ~np.isin(factors.groups, ids)
     groups = np.concatenate([factors.groups[others], ids])
     order = np.argsort(groups)
@@ -155,7 +155,7 @@ def _merged(factors: Factors, ids: IntArray, laws: FloatArray, visited: FloatArr
 
 
 def _evidence(law: FloatArray, cell: IntArray, observed: BoolArray) -> FloatArray:
-    """`(n, shifts)` log-likelihood of each worker's time under each shift; censored ones by their survival."""
+    """Return `(n, shifts)` the log-likelihood of each time under each shift; censored ones by survival."""
     chances = np.where(observed[:, None], law, 0.0)
     if not observed.all():
         cut = ~observed
@@ -167,7 +167,7 @@ def _evidence(law: FloatArray, cell: IntArray, observed: BoolArray) -> FloatArra
 
 
 def _moved(factors: Factors, ids: IntArray, laws: FloatArray, homes: bool) -> FloatArray:
-    """`(k, shifts)` beliefs one round on: stay, or jump, mostly to places visited before, else rather near than far."""
+    """Return `(k, shifts)` the beliefs one round on: stay, or jump, mostly to places visited before."""
     likeliest = SHIFTS[np.argmax(laws, axis=1)]
     distance = np.abs(SHIFTS[None, :] - likeliest[:, None])
     anywhere = np.exp(-distance / PER_OCTAVE)
@@ -179,7 +179,7 @@ def _moved(factors: Factors, ids: IntArray, laws: FloatArray, homes: bool) -> Fl
 
 
 def _from_homes(factors: Factors, ids: IntArray) -> FloatArray:
-    """`(k, shifts)` where groups are found: each where it was itself, and where others were from their home.
+    """Return `(k, shifts)` the shifts of groups: each group's own, and others' relative to their home.
 
     What factor 1 means is up to each group: its workers may have been slow when they were first seen. Without this a
     group that was is now and then expected to become slow twice over, which distorts far quantiles.
@@ -195,20 +195,20 @@ def _from_homes(factors: Factors, ids: IntArray) -> FloatArray:
 
 
 def _smooth(visited: FloatArray) -> FloatArray:
-    """`(shifts,)` share of the time spent near each shift."""
+    """Return `(shifts,)` the share of the time spent near each shift."""
     near = np.convolve(visited, np.full(5, 0.2), mode="same")
     out: FloatArray = near / max(float(near.sum()), 1e-9)
     return out
 
 
 def _home(visited: FloatArray) -> int:
-    """The fast end of where a group has been: the shift below which it spends one round in six."""
+    """Return the fast end of a group's shifts: the shift below which it spends one round in six."""
     total = float(visited.sum())
     return int(np.searchsorted(np.cumsum(visited), total / 6.0)) - REACH if total > 0.0 else 0
 
 
 def _slid(row: FloatArray, by: int) -> FloatArray:
-    """What stands at shift s moved to s + by; what leaves the range is dropped."""
+    """Move what stands at shift s to s + by; what leaves the range is dropped."""
     out = np.zeros_like(row)
     if by >= 0:
         out[by:] = row[: len(row) - by]
@@ -218,7 +218,7 @@ def _slid(row: FloatArray, by: int) -> FloatArray:
 
 
 def scenarios(factors: Factors, ids: IntArray, homes: bool = False) -> tuple[IntArray, FloatArray]:
-    """What each group's factor may be in the next round.
+    """Return the likeliest factors of each group in the next round.
 
     Returns:
         `(groups, PLACES)` shifts, the likeliest first, and their probabilities.
@@ -233,7 +233,7 @@ def scenarios(factors: Factors, ids: IntArray, homes: bool = False) -> tuple[Int
 
 
 def _likeliest(law: FloatArray, strange: float) -> tuple[IntArray, FloatArray]:
-    """The likeliest shifts of one group, well apart from each other; strange ones where fewer are likely."""
+    """Return the likeliest shifts of one group, well apart; strange ones where few are likely."""
     left = law.copy()
     window = np.ones(2 * (LEAST_JUMP // 2) + 1)
     shifts = np.argmax(law) - REACH + np.array(STRANGE)

@@ -1,11 +1,11 @@
-"""Each worker's own law of run times, learnt from seen and censored times alike, backed by what all share.
+"""Each worker's own law of run times, learned from seen and censored times, backed by what all share.
 
 A worker's law is described by its hazard in each cell: events ÷ exposure. Censored times add exposure and no event
 (Kaplan & Meier 1958), so nothing is ever imputed. With prior hazard h₀ of strength κ, as of a beta process,
 
     h = (events + κ·h₀) / (exposure + κ),
 
-where h₀ is the hazard of everybody's residuals, placed at the worker's own level, its median.
+where h₀ is the hazard of all workers' residuals, placed at the worker's own level, its median.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tailcut.forecast.trend.cells import COUNT, blurred
 from tailcut.types import BoolArray, FloatArray, IntArray
 
 UNKNOWN_HAZARD = 0.02
-"""Hazard per cell where nobody was ever seen: the chance that a worker beyond all experience arrives."""
+"""Hazard per cell where no worker was ever seen: the chance that one beyond all experience arrives."""
 MOST_UNKNOWN = 0.1
-"""What that hazard may be at most: 20 cells, half an octave, are then likely to pass."""
+"""Largest such hazard where it is continued: then most arrive within 20 cells, half an octave."""
 EDGE = 8
-"""Cells before the unknown from which its hazard is continued."""
+"""Number of last known cells whose hazard is continued into the unknown."""
 ENOUGH = 0.5
 """Exposure under which a cell counts as never seen."""
 
@@ -42,21 +42,21 @@ class Tally:
 
     @staticmethod
     def empty(*shape: int) -> Tally:
-        """Nothing seen."""
+        """Return a tally of no run times."""
         return Tally(np.zeros(shape), np.zeros(shape))
 
     def rows(self, rows: IntArray) -> Tally:
-        """Some rows of it."""
+        """Return some rows of the tally."""
         return Tally(self.events[rows], self.censored[rows])
 
     def exposure(self) -> FloatArray:
-        """`(…, cells)` how many were still out at the beginning of each cell."""
+        """Return `(…, cells)` the number of workers still out at the beginning of each cell."""
         total: FloatArray = np.cumsum((self.events + self.censored)[..., ::-1], axis=-1)[..., ::-1]
         return total
 
 
 def split(position: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Cell and part of the cell."""
+    """Return the cell, and the part of the cell."""
     cell = position.astype(np.int64)
     return cell, position - cell
 
@@ -75,13 +75,14 @@ def tallied(tally: Tally, position: FloatArray, observed: BoolArray, keep: float
 def tallied_paced(
     tally: Tally, position: FloatArray, observed: BoolArray, memory: float, unseen: float
 ) -> Tally:
-    """The same, but where a round did not reach, a row forgets less: `unseen` times as much, 0 to 1.
+    """Add one time to each row as `tallied` does, but forget less where the round did not reach.
 
-    A worker that is cut round after round shows nothing of its usual run times: they must not fade as if it had. Events
-    and exposure of a cell fade alike, so hazards stay what they were until something new is seen of them.
+    There a row forgets `unseen` times as much, 0 to 1. A worker that is cut round after round shows nothing
+    of its usual run times: they must not fade as if it had. Events and exposure of a cell fade alike, so
+    hazards stay what they were until something new is seen of them.
 
     Args:
-        tally: `(rows, cells)` so far.
+        tally: `(rows, cells)` the tally so far.
         position: `(rows,)` cells and parts of cells.
         observed: `(rows,)` false where it is only a bound.
         memory: rounds over which a row forgets where rounds reach.
@@ -99,7 +100,7 @@ def tallied_paced(
 
 
 def pooled(tally: Tally, position: FloatArray, observed: BoolArray, keep: float) -> Tally:
-    """The same for one tally shared by all; positions are residuals, moved into its range."""
+    """Add times to one tally shared by all; positions are residuals, moved into its range."""
     events, censored = tally.events * keep, tally.censored * keep
     cell, part = split(np.clip(position, 1.0, len(events) - 1.0))
     np.add.at(events, cell[observed], 1.0)
@@ -110,13 +111,13 @@ def pooled(tally: Tally, position: FloatArray, observed: BoolArray, keep: float)
 
 
 def paced(tally: Tally, position: FloatArray, observed: BoolArray, mass: float) -> Tally:
-    """The same, but each cell forgets only as much as new exposure replaces.
+    """Add times as `pooled` does, but each cell forgets only as much as new exposure replaces.
 
     Where every round shows a cell, the past fades in rounds. Beyond the usual close, where only the few workers that
     are let finish ever show anything, it stays until as much has been seen again: the tail keeps its memory.
 
     Args:
-        tally: `(cells,)` so far.
+        tally: `(cells,)` the tally so far.
         position: `(n,)` cells and parts of cells.
         observed: `(n,)` false where it is only a bound.
         mass: exposure that a cell remembers, workers × rounds.
@@ -132,11 +133,11 @@ def paced(tally: Tally, position: FloatArray, observed: BoolArray, mass: float) 
 
 
 def hazard(tally: Tally, most: float = UNKNOWN_HAZARD) -> FloatArray:
-    """`(cells,)` hazard of a shared tally; where nobody was ever seen that of the last cells before goes on.
+    """Return `(cells,)` the hazard of a shared tally, continued where no worker was ever seen.
 
     Args:
         tally: events and exposure.
-        most: what it may be there; by default the least it may be, so that nothing depends on the last cells.
+        most: largest hazard there; by default the smallest too, so that nothing depends on the last cells.
     """
     exposure = tally.exposure()
     raw = np.divide(tally.events, exposure, out=np.zeros_like(exposure), where=exposure > 1e-9)
@@ -146,7 +147,7 @@ def hazard(tally: Tally, most: float = UNKNOWN_HAZARD) -> FloatArray:
 
 
 def _beyond(tally: Tally, exposure: FloatArray, seen: BoolArray, most: float) -> float:
-    """Hazard where nobody was ever seen: as of late before that, between a floor and a ceiling."""
+    """Return the hazard where no worker was ever seen: that of the last cells, held within bounds."""
     last = np.flatnonzero(seen)[-EDGE:]
     if len(last) == 0:
         return UNKNOWN_HAZARD
@@ -155,7 +156,7 @@ def _beyond(tally: Tally, exposure: FloatArray, seen: BoolArray, most: float) ->
 
 
 def levels(tally: Tally, exposure: FloatArray) -> IntArray:
-    """`(rows,)` each worker's median cell by Kaplan–Meier, at most the last cell it was seen or cut in.
+    """Return `(rows,)` each worker's median cell by Kaplan–Meier, at most the last cell with exposure.
 
     A median that lies beyond all that was seen is not guessed: guesses fed back into a level run away.
     """
@@ -171,7 +172,7 @@ def levels(tally: Tally, exposure: FloatArray) -> IntArray:
 def own_law(
     tally: Tally, exposure: FloatArray, prior: FloatArray, strength: float, smooth: bool = True
 ) -> FloatArray:
-    """`(rows, cells)` probability of each cell; `prior` holds each row's prior hazards."""
+    """Return `(rows, cells)` the probability of each cell; `prior` holds each row's prior hazards."""
     hazards = (tally.events + strength * prior) / (exposure + strength)
     survival = np.cumprod(1.0 - np.minimum(hazards, 1.0), axis=1)
     law = -np.diff(survival, axis=1, prepend=1.0)
@@ -180,6 +181,6 @@ def own_law(
 
 
 def placed(shared: FloatArray, level: IntArray) -> FloatArray:
-    """`(rows, COUNT)` the hazards of residuals (cell COUNT means none) placed at each row's level."""
+    """Return `(rows, COUNT)` the hazards of residuals (cell COUNT is 0) placed at each row's level."""
     out: FloatArray = shared[np.arange(COUNT)[None, :] - level[:, None] + COUNT]
     return out

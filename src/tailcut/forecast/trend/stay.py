@@ -1,4 +1,4 @@
-"""Persistence: the next run time is near the last one, more or less closely. How often, all workers teach together."""
+"""Persistence: the next run time is near the last one; how often is learned from all workers together."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tailcut.types import BoolArray, FloatArray, IntArray
 WIDTHS = (0.012, 0.06, 0.18)
 """Standard deviations, in log seconds, of "near": a held value, a slow wander, the same regime."""
 SOURCES = len(WIDTHS) + 1
-"""Where the next run time may come from: near the last one in each width, or the worker's own law."""
+"""Number of sources of the next run time: near the last one in each width, or the worker's own law."""
 LEAST_WEIGHT = 0.02
 
 
 @lru_cache(maxsize=1)
 def kernels() -> FloatArray:
-    """`(widths, cells, cells)` row k: probability of each next cell when the last run time was in cell k."""
+    """Return `(widths, cells, cells)`; row k: probability of each next cell after a run time in cell k."""
     cells = np.arange(COUNT)
     spread = np.array(WIDTHS)[:, None, None] / np.log(2.0) * PER_OCTAVE
     raw = np.exp(-0.5 * ((cells[None, :, None] - cells[None, None, :]) / spread) ** 2)
@@ -29,19 +29,19 @@ def kernels() -> FloatArray:
 
 @lru_cache(maxsize=1)
 def kernel_tails() -> FloatArray:
-    """`(widths, cells, cells)` probability of that cell or a later one."""
+    """Return `(widths, cells, cells)` the probability of that cell or a later one."""
     out: FloatArray = np.cumsum(kernels()[:, :, ::-1], axis=2)[:, :, ::-1].copy()
     out.setflags(write=False)
     return out
 
 
 def predictive(weights: FloatArray, last_cell: IntArray, last_law: FloatArray, own: FloatArray) -> FloatArray:
-    """`(rows, cells)` law of the next run times.
+    """Return `(rows, cells)` the laws of the next run times.
 
     Args:
-        weights: `(SOURCES,)`.
+        weights: `(SOURCES,)` weight of each source.
         last_cell: `(rows,)` cell of the last run time, −1 where it was censored, −2 where there was none.
-        last_law: `(rows, cells)` what is believed of a censored last run time; it is wide, near in any width.
+        last_law: `(rows, cells)` law of a censored last run time, used as it is in every width.
         own: `(rows, cells)` each worker's own law.
     """
     near = np.zeros((COUNT, COUNT))

@@ -21,9 +21,9 @@ from tailcut.types import BoolArray, FloatArray, Forecast, IntArray, Roster, Run
 SETTLED = 50.0
 """Discounted rounds after which a worker's level is no longer new."""
 FIRST_FADE = 5.0
-"""How fast the residuals of the first rounds fade: round s counts as (s / t) to this power at round t."""
+"""Exponent by which the first rounds' residuals fade: round s counts as (s / t) to this power at round t."""
 UNSEEN = 0.1
-"""How fast a worker's past fades where a round did not reach, beside where it did; used where `paced`."""
+"""Fading of a worker's past where a round did not reach, relative to where it did; used where `paced`."""
 UNLIKELY = 1e-4
 """Probability in either tail that the time grid leaves out."""
 
@@ -31,15 +31,16 @@ UNLIKELY = 1e-4
 @final
 @dataclass(frozen=True, slots=True)
 class Trend(Forecaster[TrendBelief | None]):
-    """Per-worker levels in log space, shared factors, residuals from what was recently seen; censoring is exact.
+    """Forecaster by levels per worker in log space, shared factors and recent residuals; exactly censored.
 
     Attributes:
         memory: rounds over which a worker's own past is forgotten.
-        pool_memory: rounds over which everybody's residuals are forgotten.
-        strength: how many of its own observations a worker needs before they weigh as much as the residuals of all.
+        pool_memory: rounds over which all workers' residuals are forgotten.
+        strength: number of own observations by which a worker's past weighs as much as all residuals.
         adapt: rounds over which the weights of persistence adapt.
-        grid: times per forecast.
-        paced: forget only as fast as new evidence comes, so that what lies beyond the usual close is kept.
+        grid: number of times per forecast.
+        paced: whether to forget only as fast as new evidence comes, so that what lies beyond the usual close
+            is kept.
 
     Example:
         >>> forecaster = Trend(memory=80.0)
@@ -62,7 +63,7 @@ class Trend(Forecaster[TrendBelief | None]):
             raise ParameterError(f"grid must be at least 16 times, but got {self.grid}. Try 128.")
 
     def start(self) -> TrendBelief | None:
-        """Nothing believed."""
+        """Return no belief."""
         return None
 
     def learn(self, belief: TrendBelief | None, seen: RunTimes) -> TrendBelief | None:
@@ -84,7 +85,7 @@ class Trend(Forecaster[TrendBelief | None]):
         observed: BoolArray,
         smooth: bool = True,
     ) -> TrendBelief:
-        """Each worker's own part of learning, at factor 1; laws are smooth unless run times repeat exactly."""
+        """Update each worker's own part, at factor 1; laws are smooth unless run times repeat exactly."""
         cell, part = law_of.split(position)
         before, last = belief.levels[rows], belief.last_cell[rows]
         weights = stay.updated_weights(
@@ -105,7 +106,7 @@ class Trend(Forecaster[TrendBelief | None]):
         last_cell = np.where(observed, cell, CENSORED)
         absent = belief.absent + 1
         absent[rows] = 0
-        # Workers of whom nothing was heard keep their laws.
+        # Workers without a run time in this round keep their laws.
         return replace(
             belief,
             absent=absent,
@@ -123,22 +124,23 @@ class Trend(Forecaster[TrendBelief | None]):
         )
 
     def _tallied(self, tally: Tally, position: FloatArray, observed: BoolArray) -> Tally:
-        """Each worker's own past with a round."""
+        """Return each worker's own past with a round added."""
         if self.paced:
             return law_of.tallied_paced(tally, position, observed, self.memory, UNSEEN)
         return law_of.tallied(tally, position, observed, 1.0 - 1.0 / self.memory)
 
     def _residuals(self, belief: TrendBelief, residual: FloatArray, observed: BoolArray) -> Tally:
-        """Everybody's residuals with those of a round."""
+        """Return the residuals of all workers with those of a round added."""
         if self.paced:
             mass = self.pool_memory * len(belief.ids)
             return law_of.paced(self._without_first(belief), residual, observed, mass)
         return law_of.pooled(belief.residuals, residual, observed, 1.0 - 1.0 / self.pool_memory)
 
     def _without_first(self, belief: TrendBelief) -> Tally:
-        """The residuals so far; while levels are new, older ones count less and less: they were measured from guesses.
+        """Return the residuals so far, older ones with less weight while levels are new.
 
-        Where nothing new comes, in the tail, they would otherwise be kept for good.
+        They were measured from guessed levels. In the tail, where nothing new comes, they would otherwise
+        stay for good.
         """
         rounds = float((belief.tally.events + belief.tally.censored).sum(axis=1).max(initial=0.0))
         if rounds >= SETTLED:
@@ -147,14 +149,14 @@ class Trend(Forecaster[TrendBelief | None]):
         return Tally(belief.residuals.events * keep, belief.residuals.censored * keep)
 
     def forecast(self, belief: TrendBelief | None, roster: Roster) -> Forecast | None:
-        """One scenario per likely factor of each group."""
+        """Return a forecast with one scenario per likely factor of each group."""
         if belief is None:
             return None
         law = self._laws(belief, roster.workers)
         return carry_over(tabulated(belief, law, roster, self.grid), roster.busy)
 
     def _laws(self, belief: TrendBelief, workers: IntArray) -> FloatArray:
-        """`(n, cells)` laws at factor 1; a worker never heard of has the residuals of all at the usual level."""
+        """Return `(n, cells)` the laws at factor 1; for new workers that of all residuals."""
         rows = np.minimum(np.searchsorted(belief.ids, workers), len(belief.ids) - 1)
         law = belief.next[rows]
         unknown = belief.ids[rows] != workers
@@ -169,7 +171,10 @@ class Trend(Forecaster[TrendBelief | None]):
 def factors_after(
     belief: TrendBelief, rows: IntArray, laws: FloatArray, seen: RunTimes, homes: bool = False
 ) -> shared.Factors:
-    """What groups share after `seen`; of a worker's first time nobody can say whether it or its group is slow."""
+    """Return what groups share after `seen`, from workers that were seen before.
+
+    A worker's first run time does not tell whether the worker or its group is slow.
+    """
     factors = belief.factors
     if not seen.late:
         factors = replace(factors, by_node=shared.nodes_tell(seen.nodes))
@@ -184,7 +189,7 @@ def factors_after(
 
 
 def plain_position(belief: TrendBelief, seen: RunTimes) -> FloatArray:
-    """`(n,)` where run times lie in cells once their group's factor is taken out."""
+    """Return `(n,)` the positions of run times in cells after their group's factor is divided out."""
     shifts = belief.factors.shift_of(belief.factors.groups_of(seen))
     out: FloatArray = np.clip(belief.cells.position(seen.seconds) - shifts, 0.0, COUNT - 2.0**-20)
     return out
@@ -198,13 +203,13 @@ def tabulated(
     scenarios: bool = True,
     homes: bool = False,
 ) -> Forecast:
-    """The forecast that laws at factor 1 and the beliefs about factors make: a scenario per likely factor.
+    """Return the forecast from laws at factor 1 and the beliefs about factors: a scenario per likely factor.
 
     Args:
         belief: cells and factors.
-        law: `(n, cells)` of the roster's workers.
-        roster: who takes part.
-        grid: times.
+        law: `(n, cells)` laws of the roster's workers.
+        roster: workers that take part.
+        grid: number of times.
         scenarios: whether factors may differ from 1.
         homes: whether groups' places are compared from where each usually is.
     """
@@ -224,7 +229,7 @@ def tabulated(
 
 
 def _grid(law: FloatArray, groups: IntArray, shifts: IntArray, weights: FloatArray, grid: int) -> IntArray:
-    """`(<= grid,)` cells at whose ends to tabulate: half by probability, half evenly in the logarithm."""
+    """Return `(<= grid,)` the cells at whose ends to tabulate: half by probability, half evenly."""
     mass = np.zeros(COUNT)
     for group in range(len(shifts)):
         mine = law[groups == group].sum(axis=0)
@@ -243,7 +248,7 @@ Numbers = TypeVar("Numbers", FloatArray, IntArray)
 
 
 def put(old: Numbers, rows: IntArray, new: Numbers) -> Numbers:
-    """`old` with some rows replaced; `rows` are distinct, so as many as there are is all of them, in order."""
+    """Return `old` with some rows replaced; the `rows` are distinct, and all in order if as many."""
     if len(rows) == len(old):
         return new
     out = old.copy()
@@ -252,7 +257,7 @@ def put(old: Numbers, rows: IntArray, new: Numbers) -> Numbers:
 
 
 def _beyond(law: FloatArray, cell: IntArray, part: FloatArray) -> FloatArray:
-    """`(rows, cells)` laws given that the time exceeds a part of a cell; just beyond it where that was ruled out."""
+    """Return `(rows, cells)` the laws given that the time exceeds a bound; just beyond it if impossible."""
     out = law * (np.arange(COUNT)[None, :] > cell[:, None])
     rows = np.arange(len(cell))
     out[rows, cell] = (1.0 - part) * law[rows, cell]

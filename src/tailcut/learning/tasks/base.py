@@ -1,4 +1,4 @@
-"""What a task is: a net, its data, its loss, and the figure at which a run has got where it should."""
+"""The base class of tasks: a net, its data, its loss, and the target at which a run is finished."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Predict: TypeAlias = Callable[..., Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """When a run has arrived.
+    """The target of a run: a figure and the value that it must reach.
 
     Attributes:
         figure: name of one of the figures of `Task.evaluate`.
-        value: to be reached.
-        at: whether the figure has to be at `least` or at `most` that.
+        value: value that the figure must reach.
+        at: whether the figure must be at `least` or at `most` that value.
     """
 
     figure: str
@@ -33,13 +33,13 @@ class Target:
     at: Literal["least", "most"]
 
     def reached(self, figures: Mapping[str, float]) -> bool:
-        """Whether figures are there."""
+        """Return whether figures have reached the target."""
         found = figures[self.figure]
         return found >= self.value if self.at == "least" else found <= self.value
 
 
 class Task(ABC):
-    """Something to train.
+    """A task to train.
 
     Everything random is a function of a seed: the first weights of `net`, the mini-batch of `batches`. Which samples a
     worker gets depends on the seed, the worker and the number of its mini-batch alone, so that every policy sees the
@@ -49,31 +49,31 @@ class Task(ABC):
     @property
     @abstractmethod
     def target(self) -> Target:
-        """When a run has arrived, unless a study says otherwise."""
+        """The target of a run, unless a study sets another."""
 
     @property
     def batch(self) -> int:
-        """Samples in a worker's mini-batch, unless a study says otherwise."""
+        """Samples in a worker's mini-batch, unless a study sets another number."""
         return 8
 
     @property
     def samples(self) -> int | None:
-        """Samples that training draws from; None where each is made anew."""
+        """Number of samples that training draws from; None where each sample is generated."""
         return None
 
     @abstractmethod
     def net(self, seed: int) -> torch.nn.Module:
-        """A fresh net, on the task's device."""
+        """Make a net with new weights, on the task's device."""
 
     @abstractmethod
     def batches(self, workers: IntArray, numbers: IntArray, size: int, seed: int) -> Batch:
-        """Mini-batches of several workers, one after the other.
+        """Return the mini-batches of several workers, one after the other.
 
         Args:
-            workers: `(k,)` whose.
-            numbers: `(k,)` which of that worker's mini-batches.
+            workers: `(k,)` the worker of each mini-batch.
+            numbers: `(k,)` number of the mini-batch among that worker's own.
             size: samples in each.
-            seed: of the run.
+            seed: seed of the run.
 
         Returns:
             Tensors with `k · size` rows.
@@ -81,27 +81,27 @@ class Task(ABC):
 
     @abstractmethod
     def losses(self, predict: Predict, batch: Batch) -> Tensor:
-        """`(samples,)` loss of each sample, which can be differentiated."""
+        """Return the `(samples,)` loss of each sample, which can be differentiated."""
 
     @abstractmethod
     def evaluate(self, net: torch.nn.Module) -> dict[str, float]:
-        """Figures on data kept back (or the true ones, where they are known), among them `loss`."""
+        """Return figures on held-out data (or the true ones, where they are known), `loss` included."""
 
     @property
     def one_pass(self) -> bool:
-        """Whether `losses` is a plain function of tensors, so that many nets can go through it at once."""
+        """Return whether `losses` is a plain function of tensors, so that one pass can use many nets."""
         return True
 
     @property
     def noise_of(self) -> str:
-        """What the names of those parameters begin with whose gradients tell how noisy the training is; empty for all.
+        """Prefix of the parameter names used to estimate the gradient noise scale; empty for all parameters.
 
-        Where a net learns several things side by side, such as what to do and what that is worth, the norms of one hide
-        the noise of the other.
+        Where a net learns several functions, such as a policy and a value, the gradient norms of one hide the
+        noise of the other.
         """
         return ""
 
     def work(self, worker: int, number: int, seed: int) -> float:
-        """How long a mini-batch takes, as a multiple of the cluster's run time: 1 where length does not matter."""
+        """Return the duration of a mini-batch as a multiple of the cluster's run time; 1 if all are alike."""
         del worker, number, seed
         return 1.0

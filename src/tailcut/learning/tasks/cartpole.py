@@ -20,7 +20,7 @@ from tailcut.types import BoolArray, FloatArray, IntArray
 
 START, ACTION, JUDGE_SEED = 11, 12, 20_140_614
 SCALE = (2.4, 2.0, 0.21, 2.0)
-"""Of position, speed, angle and its speed, so that the net sees numbers about 1."""
+"""Scales of position, velocity, angle and angular velocity, so that the net's inputs are about 1."""
 
 
 class Actor(nn.Module):
@@ -34,7 +34,7 @@ class Actor(nn.Module):
         self.value = nn.Sequential(nn.Linear(4, hidden), nn.Tanh(), nn.Linear(hidden, 1))
 
     def forward(self, states: Tensor) -> Tensor:
-        """The value in units of the largest that there is."""
+        """Return log-odds and value; the value is in units of the largest possible one."""
         scaled = states / self.scale
         return torch.cat((self.policy(scaled), self.value(scaled)), -1)
 
@@ -44,7 +44,9 @@ class Episodes:
     """Played episodes, arrays over `(steps, episodes)`.
 
     Attributes:
-        states: `(steps, episodes, 4)`. actions: 0 or 1. alive: whether the pole still stood before that step.
+        states: `(steps, episodes, 4)`.
+        actions: 0 or 1.
+        alive: whether the pole still stood before that step.
     """
 
     states: Tensor
@@ -57,14 +59,17 @@ class Episodes:
 class Cartpole(Task):
     """Balancing a pole by policy gradient (gymnasium's CartPole).
 
-    REINFORCE with a learnt baseline; a sample is one episode, a batch holds their seeds. The loss of an episode, whose
-    gradient is the policy gradient, with G_t the discounted return and V the net's forecast of it:
+    REINFORCE with a learned baseline; a sample is one episode, a batch holds their seeds. The loss of an
+    episode, whose gradient is the policy gradient, with G_t the discounted return and V the net's forecast:
     mean over `steps` of −log π(a_t | s_t)·(G_t − V(s_t)) + ½·(G_t − V(s_t))², both in units of 1/(1 − discount).
 
     Attributes:
-        batch: episodes in a worker's mini-batch. hidden: units of each of two layers, for the policy and for the value.
-        steps: longest episode. discount: of later rewards.
-        episodes: that an evaluation plays. goal: mean return, at most `steps`, at which a run has arrived.
+        batch: episodes in a worker's mini-batch.
+        hidden: units of the hidden layer of the policy, and of that of the value.
+        steps: length of the longest episode.
+        discount: discount factor of later rewards.
+        episodes: number of episodes in an evaluation.
+        goal: mean return, at most `steps`, at which a run has reached its target.
     """
 
     batch: int = 1
@@ -84,21 +89,21 @@ class Cartpole(Task):
 
     @property
     def target(self) -> Target:
-        """A pole that stands long on average."""
+        """The mean return to reach."""
         return Target("mean_return", self.goal, "least")
 
     @property
     def one_pass(self) -> bool:
-        """No: what is played depends on the parameters."""
+        """Return False: the episodes depend on the parameters."""
         return False
 
     @property
     def noise_of(self) -> str:
-        """The policy: forecasts of the return are easy to improve, and any episode tells how."""
+        """The prefix of the policy's parameters; gradients of the value are less noisy."""
         return "policy"
 
     def net(self, seed: int) -> nn.Module:
-        """A policy and a forecast of the return."""
+        """Make a net with a policy and a forecast of the return."""
         return seeded(lambda: Actor(self.hidden), seed)
 
     def batches(self, workers: IntArray, numbers: IntArray, size: int, seed: int) -> Batch:
@@ -107,7 +112,7 @@ class Cartpole(Task):
         return (torch.from_numpy(keys.view(np.int64)),)
 
     def losses(self, predict: Predict, batch: Batch) -> Tensor:
-        """`(episodes,)`, of episodes played with the parameters as they are."""
+        """Return the `(episodes,)` losses of episodes played with the current parameters."""
         (keys,) = batch
         with torch.no_grad():
             played = play(predict, keys.numpy(), self.steps)
@@ -121,7 +126,7 @@ class Cartpole(Task):
         return steps.sum(0) / self.steps
 
     def evaluate(self, net: nn.Module) -> dict[str, float]:
-        """The mean return of episodes that are the same every time; the loss is what misses to the longest."""
+        """Return the mean return over fixed seeds of episodes; the loss is its relative gap to `steps`."""
         keys = draws.mixed(JUDGE_SEED, np.arange(self.episodes)).view(np.int64)
         with judging(net):
             mean = float(play(net, keys, self.steps).alive.sum(0).mean())
@@ -129,10 +134,10 @@ class Cartpole(Task):
 
 
 def play(predict: Predict, keys: IntArray, steps: int) -> Episodes:
-    """Episodes that begin and toss as their keys `(episodes,)` say, all at once, until the last pole has fallen."""
+    """Play episodes until all poles have fallen; the keys `(episodes,)` seed the starts and the actions."""
     env = _vector_env()(num_envs=len(keys), max_episode_steps=steps)
     env.reset(seed=0)
-    # Every start by its key alone; gymnasium would draw all of them in one go.
+    # Each start depends on its key alone; gymnasium would draw all of them from one generator.
     env.state = 0.1 * draws.uniform(START, keys, np.arange(4)[:, None]) - 0.05
     toss = draws.uniform(ACTION, keys, np.arange(steps)[:, None])
     seen, alive = env.state.T.astype(np.float32), np.ones(len(keys), dtype=np.bool_)
@@ -150,7 +155,7 @@ def play(predict: Predict, keys: IntArray, steps: int) -> Episodes:
 
 
 def discounted(alive: BoolArray, discount: float) -> FloatArray:
-    """`(steps, episodes)` discounted sum of the rewards still to come, one a step, in units of the largest possible."""
+    """Return `(steps, episodes)` discounted sums of future rewards, in units of the largest possible sum."""
     out = np.zeros(alive.shape)
     later = np.zeros(alive.shape[1])
     for step in reversed(range(len(alive))):

@@ -10,7 +10,7 @@ import torch
 from tailcut.errors import ParameterError
 
 MAX_BATCH = 1_000_000
-"""Samples in a mini-batch where each is made anew."""
+"""Most samples in a mini-batch, for tasks that generate each sample."""
 
 
 def require(ok: bool, rule: str, value: object, remedy: str) -> None:
@@ -20,7 +20,7 @@ def require(ok: bool, rule: str, value: object, remedy: str) -> None:
 
 
 def whole(name: str, value: object, low: int = 1, high: int = 1 << 24) -> None:
-    """A whole number from `low` to `high`."""
+    """Require a whole number from `low` to `high`."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     require(
         is_whole and low <= value <= high,  # type: ignore[operator]
@@ -31,12 +31,12 @@ def whole(name: str, value: object, low: int = 1, high: int = 1 << 24) -> None:
 
 
 def check_batch(batch: int, samples: int | None, name: str = "batch") -> None:
-    """Refuse a mini-batch that takes minutes to draw and teaches nothing that a smaller one does not.
+    """Refuse a mini-batch of less than 1 sample, or larger than the data or `MAX_BATCH`.
 
     Args:
-        batch: samples in it.
-        samples: that training draws from; None where each is made anew.
-        name: of the parameter, for the message.
+        batch: samples in the mini-batch.
+        samples: samples that training draws from; None where each sample is generated.
+        name: name of the parameter, for the message.
     """
     if batch < 1:
         raise ParameterError(f"{name} must be at least 1 sample, but got {batch}. Try {name} 8.")
@@ -49,21 +49,21 @@ def check_batch(batch: int, samples: int | None, name: str = "batch") -> None:
 
 
 def positive(name: str, value: float) -> None:
-    """A finite number > 0."""
+    """Require a finite number > 0."""
     require(0 < value < math.inf, f"{name} must be > 0 and finite", value, "give a positive number")
 
 
 def between(name: str, value: float, low: float, high: float) -> None:
-    """A number from `low` to `high`."""
+    """Require a number from `low` to `high`."""
     rule = f"{name} must be between {low:g} and {high:g}"
     require(low <= value <= high, rule, value, f"give a number such as {(low + high) / 2:g}")
 
 
 def on_device(name: str) -> None:
-    """A device of this machine that torch can use."""
+    """Require a device of this machine that torch can use."""
     try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
-        # AssertionError: what torch says where it was built without CUDA.
+        # torch raises AssertionError where it was built without CUDA.
         reason = str(error).splitlines()[0].rstrip(".")
         raise ParameterError(f"device {name!r} cannot be used ({reason}); write device=cpu.") from error

@@ -24,9 +24,9 @@ from tailcut.types import IntArray
 
 HOLDS = "data_batch_1.bin … data_batch_5.bin and test_batch.bin, or one npz file"
 MEAN, SPREAD = (125.3, 123.0, 113.9), (63.0, 62.1, 66.7)
-"""Of the three colours, in bytes."""
+"""Mean and standard deviation of the three color channels, from 0 to 255."""
 EDGE = 4
-"""Pixels by which a crop moves at most."""
+"""Most pixels by which a crop moves."""
 FLIP, DOWN, RIGHT = 3, 4, 5
 
 
@@ -45,16 +45,16 @@ def cifar10(
     """CIFAR-10 from a folder (folder=PATH), a residual net with group norms; wants device=cuda.
 
     Args:
-        folder: with the files of the binary version, or one npz file: x_train, y_train, x_test, y_test, or JPEG
-            bytes in `jpeg`, `offset`, `y` and `test`.
+        folder: folder with the files of the binary version, or one npz file: x_train, y_train, x_test,
+            y_test, or JPEG bytes in `jpeg`, `offset`, `y` and `test`.
         batch: samples in a worker's mini-batch.
         width: channels of the first of four stages.
-        blocks: residual blocks in each of the last three.
+        blocks: residual blocks in each of the last three stages.
         change: flip half of the training images and move each by up to 4 pixels, at random.
-        goal: test accuracy at which a run has arrived.
+        goal: test accuracy at which a run has reached its target.
         skew: as in `Shares`; 1: each worker has classes of its own.
         of: workers that the data is split over.
-        device: to train on.
+        device: device to train on.
     """
     whole("width", width)
     whole("blocks", blocks)
@@ -76,12 +76,12 @@ def cifar10(
 
 
 def colour_net(width: int, blocks: int, classes: int) -> nn.Module:
-    """From `(samples, 3, 32, 32)` bytes to log-odds of the classes."""
+    """Make a net from `(samples, 3, 32, 32)` bytes to log-odds of the classes."""
     return nn.Sequential(Standardised(MEAN, SPREAD), residual_net(width, blocks, classes))
 
 
 def flipped_and_moved(images: Tensor, places: IntArray, seed: int) -> Tensor:
-    """Half of the images mirrored, each moved by up to 4 pixels a way; black comes in from outside."""
+    """Mirror half of the images, and move each by up to 4 pixels in each direction; fill with black."""
     samples, _, height, width = images.shape
     device = images.device
     down, right = (draws.below(2 * EDGE + 1, seed, *places, stream) - EDGE for stream in (DOWN, RIGHT))
@@ -100,8 +100,8 @@ def flipped_and_moved(images: Tensor, places: IntArray, seed: int) -> Tensor:
 
 @lru_cache(maxsize=1)
 def cached_images(path: str, stamp: tuple[int, int]) -> Images:
-    """What a folder or npz file holds; kept in memory, because 60,000 JPEG images take seconds to decode."""
-    del stamp  # In the key only: a file that has changed is read again.
+    """Read a folder or npz file; cached, because 60,000 JPEG images take seconds to decode."""
+    del stamp  # Only part of the cache key, so that a changed file is read again.
     place = Path(path)
     if place.is_dir():
         return read_cifar(place)
@@ -116,7 +116,7 @@ def cached_images(path: str, stamp: tuple[int, int]) -> Images:
 
 
 def _file(path: Path) -> Path:
-    """The folder with the binary files, which may lie one below, or the npz file."""
+    """Return the folder with the binary files, which may be a subfolder, or the npz file."""
     if path.is_file():
         return path
     for folder in (path, path / "cifar-10-batches-bin"):
@@ -129,6 +129,6 @@ def _file(path: Path) -> Path:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """When it was last written, and how large it is."""
+    """Return a file's time of modification, in nanoseconds, and its size, in bytes."""
     found = path.stat()
     return found.st_mtime_ns, found.st_size

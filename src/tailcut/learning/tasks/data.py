@@ -26,15 +26,17 @@ Change: TypeAlias = Callable[[Tensor, IntArray, int], Tensor]
 """Inputs, the places of the samples `(3, samples)` (worker, mini-batch, sample) and the seed to changed inputs."""
 
 CHUNK = 2000
-"""Samples that are evaluated at once."""
+"""Most samples that are evaluated at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Samples to train on and samples kept back.
+    """Samples to train on and held-out samples.
 
     Attributes:
-        inputs: `(n, …)`. labels: `(n, …)`. test_inputs, test_labels: the same, kept back.
+        inputs: `(n, …)`.
+        labels: `(n, …)`.
+        test_inputs, test_labels: the held-out samples, in the same layout.
     """
 
     inputs: Tensor
@@ -43,13 +45,13 @@ class Dataset:
     test_labels: Tensor
 
     def to(self, device: str) -> Dataset:
-        """The same on a device."""
+        """Return the samples on a device."""
         on_device(device)
         parts = (self.inputs, self.labels, self.test_inputs, self.test_labels)
         return Dataset(*(part.to(device) for part in parts))
 
     def sorted(self) -> Dataset:
-        """The same with the training part in the order of its labels, samples of one label as they were."""
+        """Return the samples with the training part sorted by label; equal labels keep their order."""
         if self.labels.dim() != 1:
             return self
         order = torch.argsort(self.labels, stable=True)
@@ -62,7 +64,7 @@ def class_loss(outputs: Tensor, labels: Tensor) -> Tensor:
 
 
 def accuracy(outputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
-    """Which samples the net puts into the right class."""
+    """Return 1 for each sample that the net puts into the right class, else 0."""
     return {"accuracy": (outputs.argmax(-1) == labels).float()}
 
 
@@ -72,13 +74,14 @@ class DataTask(Task):
     """A net, a data set and a loss.
 
     Attributes:
-        data: on the device to train on; sorted by label where `shares` is to give workers labels of their own.
-        make: a fresh net; its randomness from torch's CPU generator.
-        goal: when a run has arrived.
+        data: samples on the training device; sorted by label if `shares` gives workers labels of their own.
+        make: makes a net with new weights, drawn from torch's CPU generator.
+        goal: the target of a run.
         batch: samples in a worker's mini-batch.
-        loss: of each sample. figures: others besides the loss.
-        shares: which worker draws from where.
-        change: alters the inputs of training samples at random (flips, crops); None: as they are.
+        loss: loss of each sample.
+        figures: figures of an evaluation besides the loss.
+        shares: the part of the data that each worker draws from.
+        change: alters the inputs of training samples at random (flips, crops); None leaves them unchanged.
     """
 
     data: Dataset
@@ -96,20 +99,20 @@ class DataTask(Task):
 
     @property
     def samples(self) -> int:
-        """All but those kept back."""
+        """The number of training samples."""
         return len(self.data.labels)
 
     @property
     def target(self) -> Target:
-        """As given."""
+        """The given target."""
         return self.goal
 
     def net(self, seed: int) -> nn.Module:
-        """A fresh net, on the device of the data."""
+        """Make a net with new weights, on the device of the data."""
         return seeded(self.make, seed, str(self.data.inputs.device))
 
     def batches(self, workers: IntArray, numbers: IntArray, size: int, seed: int) -> Batch:
-        """Inputs and labels."""
+        """Return inputs and labels."""
         rows = self.shares.drawn(len(self.data.labels), workers, numbers, size, seed).ravel()
         chosen = torch.from_numpy(rows).to(self.data.inputs.device)
         inputs = self.data.inputs.index_select(0, chosen)
@@ -118,12 +121,12 @@ class DataTask(Task):
         return inputs, self.data.labels.index_select(0, chosen)
 
     def losses(self, predict: Predict, batch: Batch) -> Tensor:
-        """`(samples,)`."""
+        """Return the `(samples,)` losses."""
         inputs, labels = batch
         return self.loss(predict(inputs), labels)
 
     def evaluate(self, net: nn.Module) -> dict[str, float]:
-        """Means over the samples kept back."""
+        """Return the means of all figures over the held-out samples."""
         inputs, labels = (torch.split(p, CHUNK) for p in (self.data.test_inputs, self.data.test_labels))
         with judging(net):
             return means([self._values(net(x), y) for x, y in zip(inputs, labels, strict=True)])
@@ -146,7 +149,7 @@ def means(parts: list[dict[str, Tensor]]) -> dict[str, float]:
 
 @contextmanager
 def judging(net: nn.Module) -> Iterator[None]:
-    """While it lasts the net is in evaluation mode and no gradients are kept."""
+    """Put the net into evaluation mode and turn gradients off while the block runs."""
     was = net.training
     net.eval()
     try:

@@ -1,4 +1,4 @@
-"""The 1,797 hand-written digits that come with scikit-learn: the default task, done in seconds."""
+"""The 1,797 hand-written digits that come with scikit-learn: the default task, trained in seconds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tailcut.learning.tasks.shares import Shares
 from tailcut.types import FloatArray, IntArray
 
 MISLABELLED = 1797
-"""Seed of the labels that are drawn at random: the same in every run."""
+"""Seed of the labels that are drawn at random, the same in every run."""
 EVERY = 5
-"""One sample in so many is kept back."""
+"""One sample in this many is held out."""
 
 
 def digits(
@@ -37,12 +37,12 @@ def digits(
     Args:
         batch: samples in a worker's mini-batch.
         hidden: units of the net's hidden layer.
-        goal: test accuracy at which a run has arrived.
-        mislabelled: share of the samples to learn from whose label is drawn at random. It makes gradients as noisy as
-            those of large data sets are, which these few clean images do not.
+        goal: test accuracy at which a run has reached its target.
+        mislabelled: share of the training samples whose label is drawn at random. Without it, gradients of
+            these few clean images are less noisy than those of large data sets.
         skew: as in `Shares`; 1: each worker has digits of its own.
         of: workers that the data is split over.
-        device: to train on.
+        device: device to train on.
     """
     whole("hidden", hidden)
     between("goal", goal, 0.0, 1.0)
@@ -53,7 +53,7 @@ def digits(
 
 
 def relabelled(data: Dataset, share: float) -> Dataset:
-    """The same images to learn from, a share of them with labels drawn at random; those kept back stay as they are."""
+    """Return the data with random labels for a share of the training samples; other samples are unchanged."""
     draws = np.random.default_rng(MISLABELLED)
     labels = data.labels.numpy().copy()
     at_random = draws.random(len(labels)) < share
@@ -62,7 +62,7 @@ def relabelled(data: Dataset, share: float) -> Dataset:
 
 
 def digits_data() -> Dataset:
-    """Pixels from 0 to 1; every fifth sample is kept back."""
+    """Return the digits with pixels from 0 to 1; every fifth sample is held out."""
     require("The task digits", "sklearn")
     pixels, labels = _read()
     kept_back = torch.arange(len(labels)) % EVERY == 0
@@ -73,7 +73,7 @@ def digits_data() -> Dataset:
 
 @cache
 def _read() -> tuple[FloatArray, IntArray]:
-    """Pixels and labels, read from their file once; nobody changes them."""
+    """Read pixels and labels, once; callers must not change them."""
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)

@@ -31,7 +31,7 @@ class Scored(nn.Module):
         self.w = nn.Parameter(torch.randn(dimension) / math.sqrt(dimension))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """`inputs` is `(samples, dimension)`."""
+        """Return `(samples, 2)` outputs for `(samples, dimension)` inputs."""
         score = inputs @ self.w
         return torch.stack((score, (0.5 * self.w @ self.w).expand_as(score)), -1)
 
@@ -44,10 +44,13 @@ class Logistic(Task):
     loss_i(w) = log(1 + exp(−y_i x_i·w)) + l2/2·|w|², with normal x_i and labels ±1 drawn from a logistic teacher.
 
     Attributes:
-        batch: samples in a worker's mini-batch. samples: in the data, which is the same in every run.
-        dimension: of w. teacher: |w| of the teacher; the larger, the clearer the labels. l2: weight of the l2 term.
-        goal: gap to the least loss at which a run has arrived.
-        skew, of: as `Shares`; parts are of the data sorted by label.
+        batch: samples in a worker's mini-batch.
+        samples: samples in the data, which is the same in every run.
+        dimension: length of w.
+        teacher: |w| of the teacher; the larger, the clearer the labels.
+        l2: weight of the l2 term.
+        goal: gap to the least loss at which a run has reached its target.
+        skew, of: as in `Shares`, for the data sorted by label.
     """
 
     batch: int = 8
@@ -72,34 +75,34 @@ class Logistic(Task):
         inputs, signs = generated(self.samples, self.dimension, self.teacher)
         object.__setattr__(self, "inputs", torch.from_numpy(inputs).float())
         object.__setattr__(self, "signs", torch.from_numpy(signs).float())
-        # The data that nets see is single precision: the optimum is that of the rounded data.
+        # Nets see the data in single precision, so find the optimum of the rounded data.
         optimum = newton(self.inputs.double().numpy(), signs, self.l2)
         object.__setattr__(self, "optimum", optimum)
         object.__setattr__(self, "least", self.loss_at(optimum))
 
     @property
     def target(self) -> Target:
-        """A small gap to the least loss there is."""
+        """The gap to the least possible loss that a run must reach."""
         return Target("gap", self.goal, "most")
 
     def net(self, seed: int) -> nn.Module:
-        """Weights that say little yet."""
+        """Make a net with random weights of norm about 1."""
         return seeded(lambda: Scored(self.dimension), seed)
 
     def batches(self, workers: IntArray, numbers: IntArray, size: int, seed: int) -> Batch:
-        """Inputs and labels ±1."""
+        """Return inputs and labels ±1."""
         rows = self._shares().drawn(self.samples, workers, numbers, size, seed).ravel()
         chosen = torch.from_numpy(rows)
         return self.inputs[chosen], self.signs[chosen]
 
     def losses(self, predict: Predict, batch: Batch) -> Tensor:
-        """`(samples,)`."""
+        """Return the `(samples,)` losses."""
         inputs, signs = batch
         score, half_square = predict(inputs).unbind(-1)
         return softplus(-signs * score) + self.l2 * half_square
 
     def evaluate(self, net: nn.Module) -> dict[str, float]:
-        """The loss over all data, how far it is above the least, and the noise scale, from a full pass each."""
+        """Return loss, gap to the least loss, and noise scale, from full passes over the data."""
         loss = self.loss_at(_weights(net))
         return {"loss": loss, "gap": loss - self.least, "noise_scale": self.noise_scale(net)}
 

@@ -37,13 +37,13 @@ def mnist(
     """MNIST from a folder (folder=PATH), a small convolutional net.
 
     Args:
-        folder: with the four idx files, gzipped or not, or one npz file in Keras' layout.
+        folder: folder with the four idx files, gzipped or not, or one npz file in Keras' layout.
         batch: samples in a worker's mini-batch.
-        channels: of the second of two convolutions; the first has half as many.
-        goal: test accuracy at which a run has arrived.
+        channels: channels of the second of two convolutions; the first has half as many.
+        goal: test accuracy at which a run has reached its target.
         skew: as in `Shares`; 1: each worker has digits of its own.
         of: workers that the data is split over.
-        device: to train on.
+        device: device to train on.
     """
     whole("channels", channels)
     between("goal", goal, 0.0, 1.0)
@@ -56,23 +56,23 @@ def mnist(
 def image_net(
     shape: tuple[int, int, int], mean: float, spread: float, channels: int, classes: int
 ) -> nn.Module:
-    """From `(samples, 1, height, width)` bytes to log-odds of the classes."""
+    """Make a net from `(samples, 1, height, width)` bytes to log-odds of the classes."""
     return nn.Sequential(Standardised((mean,), (spread,)), convolutional_net(shape, channels, classes))
 
 
 def _moments(images: Images) -> tuple[float, float]:
-    """Of the training pixels; the spread never 0."""
+    """Return the mean and the standard deviation of the training pixels; the latter is at least 1."""
     return float(images.train.mean()), max(float(images.train.std()), 1.0)
 
 
 def dataset_of(images: Images) -> Dataset:
-    """The same as tensors: images stay bytes."""
+    """Return images as a data set of tensors; images stay bytes."""
     parts = (images.train, images.train_labels, images.test, images.test_labels)
     return Dataset(*(torch.from_numpy(np.array(part)) for part in parts))
 
 
 def read_mnist(folder: Path) -> Images:
-    """From a folder with four idx files, a folder with one npz file, or the npz file itself."""
+    """Read a folder with four idx files, a folder with one npz file, or the npz file itself."""
     packed = [folder] if folder.is_file() else sorted(folder.glob("*.npz"))
     found = [find(folder, _names(part, what, dimensions)) for part, what, dimensions in PARTS]
     if all(path is None for path in found) and packed:

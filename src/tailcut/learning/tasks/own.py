@@ -22,7 +22,7 @@ from tailcut.learning.tasks.data import Dataset, DataTask, Figures, SampleLoss, 
 from tailcut.learning.tasks.shares import Shares
 
 Samples: TypeAlias = tuple[Tensor | ArrayLike, Tensor | ArrayLike]
-"""Inputs and labels, first dimension samples."""
+"""Inputs and labels, both with samples as the first dimension."""
 
 
 def task_of(
@@ -38,22 +38,22 @@ def task_of(
     of: int = 1,
     device: str = "cpu",
 ) -> DataTask:
-    """A task of a net and a data set.
+    """Make a task of a net and a data set.
 
     Whole-number labels are classes: cross-entropy, accuracy as a figure, and a target of 90 % of it unless given.
     Other labels are numbers to predict: half the squared error, and the `loss` to be reached must be given.
 
     Args:
-        net: makes a fresh net; inputs in, outputs out. Torch's generator is seeded for its first weights.
+        net: makes a net with new weights. Torch's generator is seeded before the call.
         train: inputs and labels to learn from.
-        test: the same, kept back.
+        test: held-out inputs and labels.
         loss: outputs and labels to one loss for each sample, where the defaults do not fit.
-        target: when a run has arrived.
+        target: the target of a run.
         figures: outputs and labels to further values for each sample, whose means can be a target.
         batch: samples in a worker's mini-batch.
         skew: as in `Shares`; 1: each worker has labels of its own.
         of: workers that the data is split over.
-        device: to train on.
+        device: device to train on.
 
     Example:
         >>> x = torch.linspace(-1.0, 1.0, 40)[:, None]
@@ -90,7 +90,7 @@ def _no_figures(outputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
 
 
 def _samples(what: str, samples: Samples) -> tuple[Tensor, Tensor]:
-    """Two tensors of the same, positive number of samples."""
+    """Return inputs and labels as tensors; both must have the same positive number of samples."""
     try:
         inputs, labels = (
             part if isinstance(part, Tensor) else torch.from_numpy(np.array(part)) for part in samples
@@ -102,13 +102,13 @@ def _samples(what: str, samples: Samples) -> tuple[Tensor, Tensor]:
         raise ParameterError(
             f"{what} must have one label for every input, at least one, but the shapes are {shapes}."
         )
-    # NumPy's numbers are double, a net's are not.
+    # NumPy's floats are double precision, a net's are single precision.
     inputs, labels = (part.float() if part.dtype == torch.float64 else part for part in (inputs, labels))
     return inputs, labels if labels.is_floating_point() else labels.long()
 
 
 def _try_out(task: DataTask) -> None:
-    """Run the net once on two samples, so that what does not fit is told now and in words."""
+    """Run the net once on two samples, so that a mismatch is reported at once in a sentence."""
     net = _made(task)
     rows = slice(min(2, len(task.data.labels)))
     inputs, labels = task.data.inputs[rows], task.data.labels[rows]
@@ -191,6 +191,6 @@ def _loaded(path: Path) -> ModuleType:
 
 
 def _brief(error: Exception) -> str:
-    """Its kind and the first line of what it says."""
+    """Return the type of an error and the first line of its message."""
     first = (str(error).splitlines() or [""])[0].strip().rstrip(".")
     return f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -1,4 +1,4 @@
-"""Tasks with a name: what studies and the command line talk about."""
+"""The named tasks of studies and of the command line."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ TASKS: dict[str, Callable[..., Task]] = {
     "uneven": Uneven,
     "own": own,
 }
-"""Every named task; parameters are keywords with defaults, the first line of the docstring says what it is."""
+"""Tasks by name; parameters are keywords with defaults, and the docstring's first line describes the task."""
 
 
 def about(name: str) -> str:
-    """One line on a task.
+    """Return the description of a task in one line.
 
     Example:
         >>> about("digits").split(",")[0]

@@ -19,14 +19,14 @@ OPTIMUM_SEED, START = 20_140_611, 7
 
 
 class Point(nn.Module):
-    """A net that is its parameters: whatever goes in, `(samples, dimension)` of them come out."""
+    """A net that returns its parameters for any input, as `(samples, dimension)`."""
 
     def __init__(self, start: Tensor) -> None:
         super().__init__()
         self.w = nn.Parameter(start)
 
     def forward(self, noise: Tensor) -> Tensor:
-        """`noise` is `(samples, dimension)`."""
+        """Return the parameters for each sample of `noise`, `(samples, dimension)`."""
         return self.w.expand(noise.shape[0], -1)
 
 
@@ -40,10 +40,12 @@ class Quadratic(Task):
     B = tr(Σ)/|∇F|² (McCandlish et al., arXiv 1812.06162) is small far from w* and grows without bound on the way.
 
     Attributes:
-        batch: samples in a worker's mini-batch. dimension: of w.
+        batch: samples in a worker's mini-batch.
+        dimension: length of w.
         condition: largest over smallest curvature; they lie from 1/condition to 1, evenly in the logarithm.
-        sigma: size of the noise. noise: `white`, Σ = sigma²·I, or `curvature`, Σ = sigma²·H.
-        goal: the share of the mean first loss at which a run has arrived.
+        sigma: size of the noise.
+        noise: `white`, Σ = sigma²·I, or `curvature`, Σ = sigma²·H.
+        goal: the share of the mean first loss at which a run has reached its target.
 
     Example:
         >>> task = Quadratic(dimension=2, condition=1.0)
@@ -78,11 +80,11 @@ class Quadratic(Task):
 
     @property
     def target(self) -> Target:
-        """A small share of ½·tr(H), the loss that runs begin with on average."""
+        """The loss to reach, a share of ½·tr(H), with which runs begin on average."""
         return Target("loss", self.goal * 0.5 * float(self.curvatures.sum()), "most")
 
     def net(self, seed: int) -> nn.Module:
-        """A point at a standard normal distance from the optimum."""
+        """Make a point whose distance from the optimum is standard normal along each axis."""
         away = draws.normal(seed, np.arange(self.dimension), START)
         return Point(self.optimum + torch.from_numpy(away).float())
 
@@ -93,13 +95,13 @@ class Quadratic(Task):
         return (torch.from_numpy(noise).float().flatten(0, 1) * self._spread(),)
 
     def losses(self, predict: Predict, batch: Batch) -> Tensor:
-        """`(samples,)`; below 0 where the noise happens to lie so."""
+        """Return the `(samples,)` losses; noise can make them negative."""
         (noise,) = batch
         away = predict(noise) - self.optimum
         return (away * (0.5 * self.curvatures * away + noise)).sum(-1)
 
     def evaluate(self, net: nn.Module) -> dict[str, float]:
-        """F(w), exactly, and the noise scale there."""
+        """Return the exact F(w) and the noise scale there."""
         away = self._away(net)
         loss = 0.5 * float((self.curvatures.double() * away**2).sum())
         return {"loss": loss, "noise_scale": self.noise_scale(net)}

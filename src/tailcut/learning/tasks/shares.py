@@ -1,4 +1,4 @@
-"""Who draws its samples from where: from all data, or each worker mostly from a part of its own."""
+"""The parts of the data that workers draw from: all data, or mostly a part of each worker's own."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ WHICH, OWN = 1, 2
 @final
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How samples are drawn, always with replacement.
+    """The rule by which workers draw samples from the data, always with replacement.
 
     Attributes:
-        skew: 0: every worker draws from all data; 1: only from its own part; between: this share of its samples comes
-            from its own part.
-        of: parts the data is split over, the number of workers; worker w has part w mod `of`. With the data sorted
+        skew: expected share of a worker's samples that come from its own part; the others come from all data.
+        of: number of parts, usually the number of workers; worker w has part w mod `of`. With the data sorted
             by label a part holds few labels.
 
     Example:
@@ -41,7 +40,7 @@ class Shares:
         require(self.skew == 0 or self.of > 1, "skew above 0 needs of > 1", f"of={self.of}", remedy)
 
     def drawn(self, samples: int, workers: IntArray, numbers: IntArray, size: int, seed: int) -> IntArray:
-        """`(k, size)` which of `samples` samples are in the mini-batches `numbers` of `workers`, both `(k,)`."""
+        """Return `(k, size)` indices below `samples` for mini-batches `numbers` of `workers`, both `(k,)`."""
         place = (workers[:, None], numbers[:, None], np.arange(size))
         if self.skew == 0:
             return draws.below(samples, seed, *place, WHICH)
@@ -52,6 +51,6 @@ class Shares:
         return first + draws.below(count, seed, *place, WHICH)
 
     def refuse_more_parts_than(self, samples: int) -> None:
-        """Raise where some part would be empty."""
+        """Raise a `ParameterError` if some part would be empty."""
         rule = f"of must be at most the {samples} samples there are"
         require(self.of <= samples, rule, self.of, "lower it")

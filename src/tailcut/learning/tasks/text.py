@@ -25,22 +25,27 @@ from tailcut.learning.tasks.shares import Shares
 from tailcut.types import IntArray
 
 KEPT_BACK = 0.1
-"""Share of the text, at its end, that is evaluated on."""
+"""Share of the text, at its end, that is held out."""
 WINDOWS = 512
-"""Pieces of it that an evaluation reads, evenly spaced."""
+"""Most pieces of the held-out text that an evaluation reads, evenly spaced."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Text(Task):
-    """Predict each byte of a piece of text from those before it; a sample is one piece.
+    """A task to predict each byte of a piece of text from those before it; a sample is one piece.
 
-    Only bytes that occur are symbols, so that little is spent on those that never do.
+    Only bytes that occur in the text are symbols, which keeps the net small.
 
     Attributes:
-        train: `(bytes,)` symbols. held: the same, `(pieces, length + 1)`. symbols: how many different ones.
-        batch: pieces in a worker's mini-batch. length: bytes of a piece. width, layers: of the net.
-        goal: bits per byte at which a run has arrived. shares: who draws from where; parts are stretches of text.
+        train: `(bytes,)` symbols to learn from.
+        held: `(pieces, length + 1)` held-out symbols.
+        symbols: number of different symbols.
+        batch: pieces in a worker's mini-batch.
+        length: bytes of a piece.
+        width, layers: width and number of layers of the net.
+        goal: bits per byte at which a run has reached its target.
+        shares: the part of the text that each worker draws from; parts are contiguous.
     """
 
     train: Tensor
@@ -55,20 +60,20 @@ class Text(Task):
 
     @property
     def samples(self) -> int:
-        """Pieces, each of which begins at another byte."""
+        """The number of pieces, each of which begins at another byte."""
         return len(self.train) - self.length
 
     @property
     def target(self) -> Target:
-        """Few bits per byte."""
+        """The bits per byte to reach."""
         return Target("bits_per_byte", self.goal, "most")
 
     def net(self, seed: int) -> nn.Module:
-        """Causal convolutions."""
+        """Make a net of causal convolutions."""
         return seeded(lambda: CausalNet(self.symbols, self.width, self.layers), seed, str(self.train.device))
 
     def batches(self, workers: IntArray, numbers: IntArray, size: int, seed: int) -> Batch:
-        """`(k · size, length)` symbols, and those that follow each."""
+        """Return `(k · size, length)` symbols, and the symbol that follows each."""
         first = self.shares.drawn(len(self.train) - self.length, workers, numbers, size, seed).ravel()
         places = torch.from_numpy(first[:, None] + np.arange(self.length + 1)).to(self.train.device)
         return _shifted(self.train[places])
@@ -79,7 +84,7 @@ class Text(Task):
         return cross_entropy(predict(text).transpose(1, 2), following, reduction="none").mean(-1)
 
     def evaluate(self, net: nn.Module) -> dict[str, float]:
-        """On pieces of the end of the text."""
+        """Return the loss and the bits per byte on held-out pieces of text."""
         with judging(net):
             loss = float(self.losses(net, _shifted(self.held)).double().mean())
         return {"loss": loss, "bits_per_byte": loss / math.log(2)}
@@ -105,16 +110,16 @@ def text(
     """Next bytes of text, by default the source of Python's standard library (or file=PATH).
 
     Args:
-        file: to read instead.
-        limit: bytes of it that are read.
+        file: text file to read instead.
+        limit: most bytes of text that are read.
         batch: pieces of text in a worker's mini-batch.
         length: bytes of a piece.
         width: features of a byte in the net.
         layers: causal convolutions, which together see 2^layers bytes.
-        goal: bits per byte at which a run has arrived.
+        goal: bits per byte at which a run has reached its target.
         skew: as in `Shares`; 1: each worker has a stretch of the text of its own.
         of: workers that the data is split over.
-        device: to train on.
+        device: device to train on.
     """
     for name, value in (("limit", limit), ("batch", batch), ("length", length), ("width", width)):
         whole(name, value)
@@ -130,14 +135,14 @@ def text(
 
 
 def symbols_of(raw: bytes) -> tuple[NDArray[np.uint8], int]:
-    """`(bytes,)` the number of each byte among those that occur, and how many do."""
+    """Return `(bytes,)` the index of each byte among the bytes that occur, and the number of those."""
     found = np.frombuffer(raw, np.uint8)
     occurring = np.unique(found)
     return np.searchsorted(occurring, found).astype(np.uint8), len(occurring)
 
 
 def split(ids: Tensor, length: int) -> tuple[Tensor, Tensor]:
-    """What to train on, and evenly spaced pieces of the rest."""
+    """Return the text to train on, and evenly spaced pieces of the rest."""
     kept_back = int(len(ids) * KEPT_BACK)
     least = math.ceil((length + 1) / KEPT_BACK)
     rule = f"the text must have at least {least} bytes for pieces of {length}"
@@ -149,7 +154,7 @@ def split(ids: Tensor, length: int) -> tuple[Tensor, Tensor]:
 
 
 def read_file(path: Path, limit: int) -> bytes:
-    """The first bytes of a file."""
+    """Read the first `limit` bytes of a file."""
     try:
         with open_file(path) as file:
             return file.read(limit)
@@ -160,7 +165,7 @@ def read_file(path: Path, limit: int) -> bytes:
 
 
 def library_source(limit: int) -> bytes:
-    """The modules of Python's standard library that are one file each, one after the other by name."""
+    """Read the single-file modules of Python's standard library, in order of name, up to `limit` bytes."""
     folder = Path(sysconfig.get_path("stdlib"))
     parts: list[bytes] = []
     missing = limit

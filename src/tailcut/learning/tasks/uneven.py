@@ -1,4 +1,4 @@
-"""Sequences whose length decides how long they take: long ones hold what short ones cannot teach."""
+"""Sequences whose length determines their run time, with words that only the long ones contain."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tailcut.types import BoolArray, IntArray
 KIND, LENGTH, LABEL, WORD, CLEAR = 21, 22, 23, 24, 25
 JUDGE_SEED, JUDGED = 20_140_615, 512
 WORDS = 64
-"""Different words in short sequences, and as many others in long ones."""
+"""Number of different words in short sequences, and of other words in long ones."""
 
 
 class Bag(nn.Module):
-    """The mean of a sequence's word vectors, and one hidden layer; word 0 fills up and counts nothing."""
+    """A net of the mean of a sequence's word vectors and one hidden layer; word 0 is padding, not counted."""
 
     def __init__(self, words: int, width: int, classes: int) -> None:
         super().__init__()
@@ -44,14 +44,19 @@ class Bag(nn.Module):
 class Uneven(Task):
     """Topics of sequences whose length decides how long they take; shows what dropping does.
 
-    All sequences of one mini-batch are of one length, as in bucketed text. A share `long` of the mini-batches is some
-    three times as long, takes as much longer, and uses words of its own: who never waits for those never learns what
-    these words mean. A word is one of its topic's own with probability `clear`, else any word of that kind of sequence.
+    All sequences of one mini-batch have one length, as in bucketed text. A share `long` of the mini-batches
+    is about three times as long, takes as much longer, and uses words of its own: a net trained under a
+    policy that never waits for those never learns these words. A word belongs to its topic with probability
+    `clear`; otherwise it is any word of that kind of sequence.
 
     Attributes:
-        batch: sequences in a worker's mini-batch. long: share of long mini-batches. classes: topics.
-        short_from, short_to, long_from, long_to: lengths, all within each range equally likely. clear: as above.
-        width: of the net. goal: accuracy over all mini-batches at which a run has arrived.
+        batch: sequences in a worker's mini-batch.
+        long: share of long mini-batches.
+        classes: number of topics.
+        short_from, short_to, long_from, long_to: lengths in words, equally likely within each range.
+        clear: probability that a word is one of its topic's own.
+        width: width of the net.
+        goal: accuracy over all mini-batches at which a run has reached its target.
     """
 
     batch: int = 4
@@ -79,11 +84,11 @@ class Uneven(Task):
 
     @property
     def target(self) -> Target:
-        """A topic found in most sequences, long and short as they come."""
+        """The accuracy to reach, over long and short sequences in their usual shares."""
         return Target("accuracy", self.goal, "least")
 
     def net(self, seed: int) -> nn.Module:
-        """A bag of words."""
+        """Make a bag-of-words net."""
         return seeded(lambda: Bag(1 + 2 * WORDS, self.width, self.classes), seed)
 
     def batches(self, workers: IntArray, numbers: IntArray, size: int, seed: int) -> Batch:
@@ -92,12 +97,12 @@ class Uneven(Task):
         return self._written(seed, long, lengths, (workers[:, None], numbers[:, None], np.arange(size)))
 
     def losses(self, predict: Predict, batch: Batch) -> Tensor:
-        """`(samples,)`."""
+        """Return the `(samples,)` losses."""
         sequences, topics = batch
         return cross_entropy(predict(sequences), topics, reduction="none")
 
     def evaluate(self, net: nn.Module) -> dict[str, float]:
-        """On new sequences, short and long apart, and all as often as they come."""
+        """Return figures on new sequences: of short ones, of long ones, and of both in their usual shares."""
         with judging(net):
             short, long = (self._judged(net, is_long) for is_long in (False, True))
         return {
@@ -107,13 +112,13 @@ class Uneven(Task):
         }
 
     def work(self, worker: int, number: int, seed: int) -> float:
-        """The length of the mini-batch's sequences over the mean length."""
+        """Return the length of the mini-batch's sequences over the mean length."""
         _, lengths = self.kinds(np.array([worker]), np.array([number]), seed)
         short, long = (self.short_from + self.short_to) / 2, (self.long_from + self.long_to) / 2
         return float(lengths[0]) / ((1 - self.long) * short + self.long * long)
 
     def kinds(self, workers: IntArray, numbers: IntArray, seed: int) -> tuple[BoolArray, IntArray]:
-        """`(k,)` whether mini-batches are long, and their lengths."""
+        """Return `(k,)` whether each mini-batch is long, and `(k,)` lengths."""
         long = draws.uniform(seed, workers, numbers, KIND) < self.long
         return long, self._lengths(long, draws.uniform(seed, workers, numbers, LENGTH))
 
@@ -139,12 +144,12 @@ class Uneven(Task):
         return {"loss": float(loss.double().mean()), "accuracy": float(right.double().mean())}
 
     def _written(self, seed: int, long: BoolArray, lengths: IntArray, place: tuple[IntArray, ...]) -> Batch:
-        """Sequences of `k` mini-batches at places that broadcast to `(k, size)`."""
+        """Return sequences and topics of `k` mini-batches at places that broadcast to `(k, size)`."""
         topics = draws.below(self.classes, seed, *place, LABEL)
         at = (*(part[..., None] for part in place), np.arange(self.long_to))
         clear = draws.uniform(seed, *at, CLEAR) < self.clear
         any_word = draws.below(WORDS, seed, *at, WORD)
-        # A topic's own words are those whose number leaves its rest: the same words, other topics, in each kind.
+        # A topic's own words are those whose number modulo `classes` is the topic, in each kind of sequence.
         own = any_word - any_word % self.classes + topics[..., None]
         words = 1 + np.where(clear, own % WORDS, any_word) + WORDS * long[:, None, None]
         words = np.where(np.arange(self.long_to) < lengths[:, None, None], words, 0)

@@ -1,4 +1,4 @@
-"""What a backtest found, told three ways; all of them read a `Backtest` and nothing else.
+"""The results of a backtest in three forms, each made from a `Backtest` alone.
 
 Backtest ─┬─▶ backtest_json        one flat object per source and forecaster
           ├─▶ backtest_table       a table and a few sentences, as wide as the terminal allows

@@ -15,14 +15,14 @@ from tailcut.study.facts import Spread
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
+    """One column of a table.
 
     Attributes:
-        heading: what stands above it; line breaks where a narrow table may break it.
-        meaning: for the glossary, whole sentences.
+        heading: heading, with line breaks where a narrow table may break it.
+        meaning: explanation for the glossary, in whole sentences.
         cell: the text for one forecaster.
-        rank: 0 is always shown; where room is short the highest ranks go first.
-        shown: whether the source has anything to show in it.
+        rank: 0 is always shown; in a narrow table the highest ranks are left out first.
+        shown: tells whether the column is of use for a source.
     """
 
     heading: str
@@ -38,32 +38,32 @@ class Column:
 
 
 def columns(source: BacktestFacts) -> list[Column]:
-    """The columns that say something about `source`, in order."""
+    """Return the columns that are of use for `source`, in order."""
     return [column for column in COLUMNS if column.shown(source)]
 
 
 def forecasters(source: BacktestFacts) -> list[ForecasterFacts]:
-    """What can be used in earnest, the lowest CRPS up to the close first."""
+    """Return the forecasters without the bounds, the lowest CRPS up to the close first."""
     return sorted((one for one in source.forecasters if one.kind == "forecaster"), key=_place)
 
 
 def bounds(source: BacktestFacts) -> list[ForecasterFacts]:
-    """What knows the true law."""
+    """Return the bounds, which know the true law."""
     return [one for one in source.forecasters if one.kind == "bound"]
 
 
 def everyone(source: BacktestFacts) -> list[ForecasterFacts]:
-    """Forecasters, then bounds."""
+    """Return forecasters, then bounds."""
     return forecasters(source) + bounds(source)
 
 
 def percent(value: float) -> str:
-    """A coverage, one decimal."""
+    """Format a coverage in per cent, with one decimal."""
     return f"{100 * value:.1f} %" if known(value) else UNKNOWN
 
 
 def nats(value: float) -> str:
-    """A log score, with a minus sign that can be told from a dash."""
+    """Format a log score in nats, with a minus sign that differs from a dash."""
     return f"{value:.3f}".replace("-", "−") if known(value) else UNKNOWN
 
 
@@ -148,4 +148,4 @@ COLUMNS = (
         4,
     ),
 )
-"""Every column there can be, from left to right."""
+"""All columns, from left to right."""

@@ -10,7 +10,7 @@ from tailcut.study.facts import Spread
 
 
 def backtest_json(found: Backtest) -> list[dict[str, Any]]:
-    """One object per source and forecaster, in the order of the backtest; `json.dumps` takes it as it is."""
+    """Return one object per source and forecaster, in the order of the backtest, ready for `json.dumps`."""
     return [_row(source, facts) for source in found.sources for facts in source.forecasters]
 
 

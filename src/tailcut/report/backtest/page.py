@@ -1,4 +1,4 @@
-"""The backtest as one HTML file that needs nothing but itself."""
+"""The backtest as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def write_backtest_page(found: Backtest, path: str | Path) -> None:
     """Write the backtest as one self-contained page; the same facts give the same bytes.
 
     Args:
-        found: what was found.
-        path: the file to create or replace, at once: a failure leaves what was there.
+        found: the results of the backtest.
+        path: the file to create or to replace atomically: a failure leaves an existing file unchanged.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -38,7 +38,7 @@ def write_backtest_page(found: Backtest, path: str | Path) -> None:
 
 
 def _section(source: BacktestFacts, number: int) -> str:
-    # Only here, so that the terminal and the JSON do not need the extra.
+    # Imported only here, so that the terminal and the JSON do not need the extra.
     from tailcut.report.draw.backtest_figures import backtest_drawings
 
     some = columns(source)

@@ -13,18 +13,18 @@ from tailcut.study.backtest_facts import BacktestFacts, ForecasterFacts
 
 
 def backtest_table(source: BacktestFacts) -> BacktestTable:
-    """What to print for one source with rich: `console.print(backtest_table(source))`."""
+    """Return a rich renderable for one source: `console.print(backtest_table(source))`."""
     return BacktestTable(source)
 
 
 class BacktestTable:
-    """A rich renderable. It learns the width only when it is printed, and leaves out columns to fit."""
+    """A rich renderable of a source, which leaves out columns that do not fit the width it is printed in."""
 
     def __init__(self, source: BacktestFacts) -> None:
         self._source = source
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Title, table, sentences."""
+        """Yield title, table and sentences."""
         source, plain = self._source, options.ascii_only
         some = columns(source)
         grid = Grid(

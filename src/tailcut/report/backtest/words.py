@@ -10,7 +10,7 @@ from tailcut.study.backtest_facts import BacktestFacts
 
 
 def setting(source: BacktestFacts) -> str:
-    """What was run, in one line."""
+    """Describe the backtest's setting in one line."""
     skipped = f" (first {source.warmup} not scored)" if source.warmup else ""
     parts = [_count(source.workers, "worker"), _count(source.rounds, "round") + skipped]
     if source.seeds > 1:
@@ -24,7 +24,7 @@ def setting(source: BacktestFacts) -> str:
 
 
 def outcome(source: BacktestFacts) -> str:
-    """Who foresees best, and whether its intervals can be believed.
+    """Name the best forecaster, and the coverage of its 90 % interval.
 
     Example:
         "`stopping` foresees the rounds best up to their close (CRPS 0.0135 of it); its 90 % interval holds 95.5 %."

@@ -15,7 +15,7 @@ from tailcut.study.backtest_facts import BacktestFacts
 
 
 def backtest_drawings(source: BacktestFacts, number: int) -> list[Drawing]:
-    """The figures of `source`, the page's source number `number`."""
+    """Draw the figures of `source`, which is number `number` on the page."""
     pits, covers, over_time, scores = (
         pit_plot(source),
         cover_plot(source),

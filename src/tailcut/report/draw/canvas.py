@@ -1,7 +1,7 @@
-"""One look for all figures, and SVG that takes its colours from the page.
+"""The common style of all figures, and SVG that takes its colors from the page.
 
-Figures are drawn in slot colours that stand for variables of the page's style sheet, so that one drawing
-serves light, dark and paper.
+Figures are drawn in placeholder colors that stand for variables of the page's style sheet, so that one
+drawing serves light mode, dark mode and paper.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _VARIABLES = {
     WARN: "warn",
 }
 
-# Narrow on purpose: scaled down to a telephone the letters must stay legible.
+# Inches; narrow, so that the text stays legible when scaled down to the width of a telephone.
 WIDTH = 5.0
-# Safe for the colour-blind, and nowhere grey: grey says "took no part".
+# Safe for the color-blind, and without gray, which means "took no part".
 LOG_MAP = "viridis"
 
 _LOOK = {
@@ -73,12 +73,12 @@ _LOOK = {
 
 
 def rendered(draw: Callable[[], Figure], label: str, salt: str) -> str:
-    """The figure that `draw` makes as an `<svg>` element to stand in a page.
+    """Render the figure that `draw` makes as an `<svg>` element for a page.
 
     Args:
-        draw: makes the figure; called within the look of the page.
-        label: what the picture shows, for those who do not see it; already escaped.
-        salt: keeps the ids of two drawings on one page apart, and the same from run to run.
+        draw: makes the figure; called with the style of the page.
+        label: description of the picture for screen readers, already escaped.
+        salt: makes the ids of drawings on one page differ, and repeat from run to run.
     """
     with _look(salt):
         file = io.StringIO()
@@ -89,15 +89,15 @@ def rendered(draw: Callable[[], Figure], label: str, salt: str) -> str:
 
 @contextmanager
 def _look(salt: str) -> Iterator[None]:
-    """The page's look, whatever a user's own matplotlib settings say."""
+    """Apply the page's style in place of the user's own matplotlib settings."""
     with matplotlib.style.context(["default", {**_LOOK, "svg.hashsalt": salt}]), warnings.catch_warnings():
-        # Letters the measuring font lacks: the reader's browser has its own fonts.
+        # matplotlib's font may lack glyphs, but the reader's browser has its own fonts.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
 
 
 def _embedded(svg: str, label: str) -> str:
-    """Without all that a page does not need: prologue, comments, ids of groups, fixed size."""
+    """Remove what a page does not need (prologue, comments, group ids, fixed size); use the page's colors."""
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)

@@ -19,7 +19,7 @@ from tailcut.study.facts import SourceFacts
 
 
 class Drawing(NamedTuple):
-    """One figure: title and caption are plain text, `svg` an element to stand in a page."""
+    """One figure: title and caption are plain text, and `svg` is an element for a page."""
 
     title: str
     caption: str
@@ -27,7 +27,7 @@ class Drawing(NamedTuple):
 
 
 def drawings(source: SourceFacts, number: int) -> list[Drawing]:
-    """The figures of `source`, the page's source number `number`."""
+    """Draw the figures of `source`, which is number `number` on the page."""
     shares, cutoffs, cells = shares_plot(source), cutoffs_plot(source), map_plot(source)
     times, idle, deciles = times_plot(source), idle_plot(source), deciles_plot(source)
     seeds = " Whiskers: worst and best seed." if shares.whiskers else ""

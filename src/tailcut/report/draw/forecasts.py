@@ -16,11 +16,11 @@ from tailcut.study.backtest import NARROW, WIDE
 from tailcut.types import FloatArray
 
 TALLEST = 3.0
-"""Multiples of the right height at which a bar of a histogram is cut off."""
+"""Height at which a histogram's bar is cut off, in multiples of the correct height."""
 
 
 def draw_pits(plot: PitPlot) -> Figure:
-    """Small multiples, two abreast; the line is where all bars should end."""
+    """Draw a histogram per row, two side by side; the line is the correct height of all bars."""
     figure, panels = _panels(plot.rows)
     bins = plot.shares.shape[1]
     edges = np.arange(bins) / bins
@@ -36,7 +36,7 @@ def draw_pits(plot: PitPlot) -> Figure:
 
 
 def draw_covers(plot: CoverPlot) -> Figure:
-    """One dot per interval, whiskers over the seeds; lines and a band where the dots should be."""
+    """Draw a dot per interval, with whiskers over the seeds; lines and a band show where dots should be."""
     figure, axes = rows_figure(plot.rows)
     places = np.arange(len(plot.rows.names))
     axes.axvspan(100 * NARROW, 100 * WIDE, color=canvas.RULE, alpha=0.5, linewidth=0)
@@ -54,7 +54,7 @@ def draw_covers(plot: CoverPlot) -> Figure:
 
 
 def draw_cover_times(plot: CoverTimePlot) -> Figure:
-    """Small multiples along the rounds; the band is where the line should be."""
+    """Draw the coverage of each row along the rounds; the band shows where the line should be."""
     figure, panels = _panels(plot.rows)
     for place, axes in enumerate(panels):
         axes.axhspan(100 * NARROW, 100 * WIDE, color=canvas.RULE, alpha=0.5, linewidth=0)
@@ -69,7 +69,7 @@ def draw_cover_times(plot: CoverTimePlot) -> Figure:
 
 
 def draw_scores(plot: ScorePlot) -> Figure:
-    """Bars from 0, whiskers over the seeds; shorter is better."""
+    """Draw bars from 0, with whiskers over the seeds; shorter is better."""
     figure, axes = rows_figure(plot.rows)
     places, bars = np.arange(len(plot.rows.names)), np.nan_to_num(plot.mean)
     colours = [_colour(plot.rows, place) for place in range(len(places))]
@@ -102,7 +102,7 @@ def _panels(rows: Rows) -> tuple[Figure, list[Axes]]:
 
 
 def _colour(rows: Rows, place: int) -> str:
-    """The best stands out, bounds stand back."""
+    """Return the color of a row: a bright one for the best row, a muted one for bounds."""
     if place >= rows.policies:
         return canvas.BOUND
     return canvas.POLICY if place else canvas.BEST

@@ -15,7 +15,7 @@ from tailcut.report.plots.times import log_ticks
 
 
 def draw_cutoffs(plot: CutoffsPlot, height: float) -> Figure:
-    """Small multiples, two abreast, the clairvoyant's cutoff grey behind each; at least `height` inches high."""
+    """Draw a panel per policy, with the clairvoyant's cutoff in gray; at least `height` inches high."""
     across = min(2, max(1, len(plot.panels)))
     down = max(1, -(-len(plot.panels) // across))
     figure = Figure(figsize=(canvas.WIDTH, max(height, 0.85 * down + 0.6)), layout="constrained")
@@ -36,7 +36,7 @@ def draw_cutoffs(plot: CutoffsPlot, height: float) -> Figure:
 
 
 def draw_map(plot: MapPlot, height: float) -> Figure:
-    """Workers down, rounds across, run time as colour on a logarithmic scale; `height` is in inches."""
+    """Draw run times as colors on a logarithmic scale, workers by rounds; `height` is in inches."""
     figure = Figure(figsize=(canvas.WIDTH, height), layout="constrained")
     axes = figure.subplots()
     axes.set_facecolor(canvas.ABSENT)
@@ -64,7 +64,7 @@ def draw_map(plot: MapPlot, height: float) -> Figure:
 
 
 def seconds_ticks(axes: Axes, which: str, low: float, high: float) -> None:
-    """Round numbers on a logarithmic axis, also where it spans less than a decade."""
+    """Set ticks at round numbers on a logarithmic axis, even if it spans less than a decade."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(FixedLocator(log_ticks(low, high)))
     axis.set_minor_locator(NullLocator())
@@ -74,7 +74,7 @@ def seconds_ticks(axes: Axes, which: str, low: float, high: float) -> None:
 def _draw_panel(axes: Axes, panel: Panel, reference: Panel | None, colour: str) -> None:
     if reference is not None:
         axes.plot(reference.rounds, reference.cutoff, color=canvas.BOUND, linewidth=1.0)
-    # A single round is a line of no length: mark it.
+    # A single round gives a line without length, so add a marker.
     marker = "o" if len(panel.rounds) == 1 else None
     axes.plot(panel.rounds, panel.cutoff, color=colour, linewidth=1.7, marker=marker)
     axes.set_title(panel.name, pad=3)

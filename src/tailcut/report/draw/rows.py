@@ -21,7 +21,7 @@ _LINES = {
 
 
 def draw_shares(plot: SharesPlot) -> Figure:
-    """Bars from 0, whiskers over the seeds, the bounds as lines across."""
+    """Draw bars from 0, with whiskers over the seeds and the bounds as vertical lines."""
     figure, axes = rows_figure(plot.rows)
     places = np.arange(len(plot.rows.names))
     bars = np.nan_to_num(plot.mean)
@@ -53,7 +53,7 @@ def draw_shares(plot: SharesPlot) -> Figure:
 
 
 def draw_idle(plot: IdlePlot) -> Figure:
-    """From the time wasted when all are waited for to the time wasted under each policy."""
+    """Draw the share of time spent waiting, from that of waiting for all to that under each policy."""
     figure, axes = rows_figure(plot.rows)
     places = np.arange(len(plot.rows.names))
     after = 100 * plot.after
@@ -71,7 +71,7 @@ def draw_idle(plot: IdlePlot) -> Figure:
 
 
 def draw_deciles(plot: DecilesPlot) -> Figure:
-    """A strip of ten cells per policy, each with its figure; pale is what is dropped."""
+    """Draw ten cells per policy, each with its percentage; cells with few accepted gradients are pale."""
     figure, axes = rows_figure(plot.rows)
     axes.grid(False)
     axes.spines[:].set_visible(False)
@@ -85,30 +85,30 @@ def draw_deciles(plot: DecilesPlot) -> Figure:
 
 
 def rows_height(rows: Rows) -> float:
-    """Inches such a figure takes."""
+    """Return the height of a figure with these rows, in inches."""
     return _ROW * max(len(rows.names), 4) + _AXIS
 
 
 def mark_bounds(axes: Axes, rows: int, policies: int) -> None:
-    """A hairline between policies and bounds."""
+    """Draw a thin line between policies and bounds."""
     if 0 < policies < rows:
         axes.axhline(policies - 0.5, color=canvas.MUTED, linewidth=0.8)
 
 
 def _draw_cell(axes: Axes, x: float, y: float, accepted: float, scarce: bool) -> None:
-    # Half transparent at most, so that the figure on top is legible in light and dark.
+    # At most about half opaque, so that the number on top is legible in light and dark mode.
     alpha = 0.55 * min(max(float(np.nan_to_num(accepted)), 0.0), 1.0)
     box = Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, facecolor=canvas.POLICY, alpha=alpha, linewidth=0)
     text = f"{100 * accepted:.0f}" if np.isfinite(accepted) else UNKNOWN
     colour, weight = (canvas.WARN, "bold") if scarce else (canvas.INK, "normal")
-    # Cells lie within the axes: measuring them for the layout would only take time.
+    # Cells lie within the axes, so the layout need not measure them.
     axes.add_patch(box).set_in_layout(False)
     label = axes.text(x, y, text, ha="center", va="center", size=8, color=colour, weight=weight)
     label.set_in_layout(False)
 
 
 def rows_figure(rows: Rows) -> tuple[Figure, Axes]:
-    """An empty figure with a line per row."""
+    """Return an empty figure with a line per row, and its axes."""
     count = len(rows.names)
     figure = Figure(figsize=(canvas.WIDTH, rows_height(rows)), layout="constrained")
     axes = figure.subplots()
@@ -121,13 +121,13 @@ def rows_figure(rows: Rows) -> tuple[Figure, Axes]:
 
 
 def _colours(rows: Rows) -> list[str]:
-    """The best policy stands out, bounds stand back."""
+    """Return the color of each row: a bright one for the best policy, a muted one for bounds."""
     usual = [canvas.BEST] + [canvas.POLICY] * (rows.policies - 1) if rows.policies else []
     return usual + [canvas.BOUND] * (len(rows.names) - rows.policies)
 
 
 def _values_at_right(axes: Axes, texts: list[str]) -> None:
-    """The figures in a column of their own, where neither bar nor line crosses them."""
+    """Write the values in a column at the right, where no bar or line crosses them."""
     twin = axes.secondary_yaxis("right")
     twin.set_yticks(range(len(texts)), texts)
     twin.spines["right"].set_visible(False)

@@ -14,7 +14,7 @@ _HISTOGRAM, _ROW, _AXIS = 1.35, 0.22, 0.75
 
 
 def draw_times(plot: TimesPlot) -> Figure:
-    """Above the histogram, below it one line per policy on the same scale of seconds."""
+    """Draw the histogram, and below it one line per policy on the same scale of seconds."""
     figure = Figure(figsize=(canvas.WIDTH, times_height(plot)), layout="constrained")
     ratios = (_HISTOGRAM, times_height(plot) - _HISTOGRAM - _AXIS)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=ratios)
@@ -28,7 +28,7 @@ def draw_times(plot: TimesPlot) -> Figure:
 
 
 def times_height(plot: TimesPlot) -> float:
-    """Inches the figure takes, by its number of rows."""
+    """Return the height of the figure in inches, by its number of rows."""
     return _HISTOGRAM + _ROW * max(2, len(plot.closings)) + _AXIS
 
 

@@ -1,1 +1,1 @@
-"""Facts of each plot: pure functions from a `SourceFacts` to named tuples. Nothing here knows how to draw."""
+"""The data of each plot: pure functions from a `SourceFacts` to named tuples, without any drawing."""

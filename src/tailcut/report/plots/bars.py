@@ -17,11 +17,11 @@ DECILES = 10
 
 
 class Rows(NamedTuple):
-    """Who stands where, from top to bottom: policies by throughput, then bounds."""
+    """The names of a plot's rows from top to bottom: policies by throughput, then bounds."""
 
     names: tuple[str, ...]
     policies: int
-    """How many of the names are policies; the rest are bounds."""
+    """The number of names that are policies; the rest are bounds."""
 
 
 class Line(NamedTuple):
@@ -54,8 +54,8 @@ class IdlePlot(NamedTuple):
 class DecilesPlot(NamedTuple):
     """Share of gradients accepted, by run-time decile.
 
-    `shares` is `(rows, 10)`, fastest tenth first, NaN where unknown; `scarce` marks what is accepted less than
-    half as often as the row's mean.
+    `shares` is `(rows, 10)`, fastest tenth first, NaN where unknown; `scarce` marks shares below half of the
+    row's mean.
     """
 
     rows: Rows
@@ -64,14 +64,14 @@ class DecilesPlot(NamedTuple):
 
 
 def rows(source: SourceFacts) -> Rows:
-    """The rows all of these plots share."""
+    """Return the rows that all of these plots share."""
     names = [facts.policy for facts in everyone(source)]
     short = labels(names)
     return Rows(tuple(short[name] for name in names), len(policies(source)))
 
 
 def shares_plot(source: SourceFacts) -> SharesPlot:
-    """Throughput against the bounds."""
+    """Return the throughput of each row as a share of the clairvoyant's."""
     spreads = [facts.of_clairvoyant for facts in everyone(source)]
     return SharesPlot(
         rows(source),
@@ -85,12 +85,12 @@ def shares_plot(source: SourceFacts) -> SharesPlot:
 
 
 def idle_plot(source: SourceFacts) -> IdlePlot:
-    """Idle time before and after."""
+    """Return the idle share under waiting for all and under each policy."""
     return IdlePlot(rows(source), source.idle_before, _finite([facts.idle for facts in everyone(source)]))
 
 
 def deciles_plot(source: SourceFacts) -> DecilesPlot:
-    """Acceptance by run-time decile."""
+    """Return the acceptance by run-time decile."""
     shares = np.full((len(source.policies), DECILES), np.nan)
     for row, facts in zip(shares, everyone(source), strict=True):
         given = facts.deciles[:DECILES]
@@ -111,7 +111,7 @@ def _of_clairvoyant(source: SourceFacts, name: str) -> float:
     listed = bound(source, name)
     if listed is not None:
         return listed.of_clairvoyant.mean
-    # The bound has no row of its own, but a policy's two shares say where it is.
+    # The bound has no row of its own, but it follows from a policy's two shares.
     return next(
         (_implied(facts, name) for facts in source.policies if known(_implied(facts, name))), math.nan
     )

@@ -14,11 +14,11 @@ from tailcut.study.facts import Spread
 from tailcut.types import FloatArray
 
 MOST_WINDOWS = 40
-"""Points of a line over the rounds, at most: each is the mean of one window."""
+"""Most points of a line over the rounds; each is the mean of one window."""
 
 
 class PitPlot(NamedTuple):
-    """One histogram per row: `shares` is `(rows, bins)` as multiples of what is right, NaN without a forecast."""
+    """One histogram per row: `shares` is `(rows, bins)`, in multiples of the right share, or NaN."""
 
     rows: Rows
     shares: FloatArray
@@ -58,21 +58,21 @@ class ScorePlot(NamedTuple):
 
 
 def rows(source: BacktestFacts) -> Rows:
-    """The rows all of these plots share: forecasters from the best down, then bounds."""
+    """Return the rows that all of these plots share: forecasters, best first, then bounds."""
     found = [facts.name for facts in everyone(source)]
     short = labels(found)
     return Rows(tuple(short[name] for name in found), len(forecasters(source)))
 
 
 def pit_plot(source: BacktestFacts) -> PitPlot:
-    """Histograms of the randomised PIT."""
+    """Return histograms of the randomized PIT."""
     shares = np.array([facts.pit for facts in everyone(source)], dtype=np.float64)
     empty = shares.sum(axis=1, keepdims=True) == 0.0
     return PitPlot(rows(source), np.where(empty, np.nan, shares * shares.shape[1]))
 
 
 def cover_plot(source: BacktestFacts) -> CoverPlot:
-    """Both intervals of every forecaster."""
+    """Return the coverage of both intervals for every forecaster."""
     pairs = [(facts.cover50, facts.cover90) for facts in everyone(source)]
     return CoverPlot(
         rows(source),
@@ -83,7 +83,7 @@ def cover_plot(source: BacktestFacts) -> CoverPlot:
 
 
 def cover_time_plot(source: BacktestFacts) -> CoverTimePlot:
-    """Coverage in windows of equal length; what remains at the end belongs to the last."""
+    """Return the coverage in windows of equal length; remaining rounds belong to the last window."""
     scored = source.rounds - source.warmup
     window = max(1, -(-scored // MOST_WINDOWS))
     starts = np.arange(source.warmup, source.rounds - window + 1, window)
@@ -94,7 +94,7 @@ def cover_time_plot(source: BacktestFacts) -> CoverTimePlot:
 
 
 def score_plot(source: BacktestFacts) -> ScorePlot:
-    """The score by which rows are ordered."""
+    """Return the score by which rows are ordered, the CRPS up to the close."""
     spreads: list[Spread] = [facts.close_crps for facts in everyone(source)]
     return ScorePlot(
         rows(source),

@@ -26,10 +26,10 @@ class Panel(NamedTuple):
 
 
 class CutoffsPlot(NamedTuple):
-    """Small multiples, best policy first.
+    """One panel per policy, best policy first.
 
-    `reference` is the clairvoyant's cutoff, drawn behind each; `window` rounds go into each mean; `left_out`
-    policies have no panel.
+    `reference` is the clairvoyant's cutoff, drawn behind each; each mean covers `window` rounds; `left_out`
+    is the number of policies without a panel.
     """
 
     panels: tuple[Panel, ...]
@@ -41,10 +41,10 @@ class CutoffsPlot(NamedTuple):
 
 
 class MapPlot(NamedTuple):
-    """Run times, `(rows of workers, columns of rounds)` seconds, NaN where all are absent.
+    """A map of run times, `(rows of workers, columns of rounds)` seconds, NaN where all are absent.
 
-    Each cell stands for `per_row` workers by `per_column` rounds, the slowest or the median of them as `merged`
-    says. Colours run from `low` to `high` seconds; what lies outside takes the end's colour.
+    Each cell covers `per_row` workers by `per_column` rounds and shows the slowest or the median of them, as
+    in `merged`. Colors run from `low` to `high` seconds; values outside take the color of the end.
     """
 
     cells: FloatArray
@@ -58,7 +58,7 @@ class MapPlot(NamedTuple):
 
 
 def cutoffs_plot(source: SourceFacts) -> CutoffsPlot:
-    """Cutoff over time of the best policies; of bounds only where there is nothing else."""
+    """Return the cutoff over time of the best policies, or of bounds if there are no policies."""
     some = [facts.policy for facts in policies(source) if facts.policy in source.cutoffs]
     some = some or [facts.policy for facts in bounds(source) if facts.policy in source.cutoffs]
     longest = max((len(source.cutoffs[name]) for name in some), default=0)
@@ -71,11 +71,11 @@ def cutoffs_plot(source: SourceFacts) -> CutoffsPlot:
 
 
 def map_plot(source: SourceFacts) -> MapPlot:
-    """Who was slow when."""
+    """Return the map of run times by worker and round."""
     seconds = usable(source.seconds).T
     workers, rounds = seconds.shape
     per_row, per_column = math.ceil(workers / MAP_WORKERS), math.ceil(rounds / MAP_ROUNDS)
-    # Of a few cells the slowest is what matters; of many the slowest would paint all blocks alike.
+    # Merge a few cells to the slowest; among many cells the slowest would make all blocks look alike.
     merged = "slowest" if per_row * per_column <= 4 else "median"
     cells = _merge(seconds, max(1, per_row), max(1, per_column), merged)
     low, high = _range(cells)
@@ -83,13 +83,13 @@ def map_plot(source: SourceFacts) -> MapPlot:
 
 
 def usable(seconds: FloatArray) -> FloatArray:
-    """`seconds` with NaN for all that no logarithm takes."""
+    """Return `seconds` with NaN for values that are not finite and > 0, which have no logarithm."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isfinite(seconds) & (seconds > 0), seconds, np.nan)
 
 
 def rolling_mean(values: FloatArray, window: int) -> FloatArray:
-    """`(n,)` mean of up to `window` values around each; fewer at the ends."""
+    """Return the `(n,)` mean of up to `window` values around each value; fewer at the ends."""
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     here = np.arange(len(values))
     first = np.maximum(here - window // 2, 0)
@@ -106,7 +106,7 @@ def _panel(label: str, cutoffs: IntArray, window: int) -> Panel:
 
 
 def _merge(grid: FloatArray, per_row: int, per_column: int, merged: str) -> FloatArray:
-    """Blocks of `per_row` by `per_column` cells as one; NaN cells do not count."""
+    """Merge blocks of `per_row` by `per_column` cells into one cell each, ignoring NaN."""
     rows, columns = math.ceil(grid.shape[0] / per_row), math.ceil(grid.shape[1] / per_column)
     padded = np.full((rows * per_row, columns * per_column), np.nan)
     padded[: grid.shape[0], : grid.shape[1]] = grid

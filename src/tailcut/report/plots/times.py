@@ -1,4 +1,4 @@
-"""The distribution of run times, with the moments at which each policy closes its rounds beneath it."""
+"""The distribution of run times, and the times at which each policy closes its rounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_BINS = 64
 
 
 class Closing(NamedTuple):
-    """When a policy closes its rounds: mean, and the middle 80 % of rounds, in seconds."""
+    """The times at which a policy closes its rounds, in seconds: mean, and range of the middle 80 %."""
 
     name: str
     low: float
@@ -40,7 +40,7 @@ class TimesPlot(NamedTuple):
 
 
 def times_plot(source: SourceFacts) -> TimesPlot:
-    """Run times of all workers and rounds, and the closes of each policy."""
+    """Return the run times of all workers and rounds, and the closes of each policy."""
     known = usable(source.seconds)
     known = known[np.isfinite(known)]
     closes = {facts.policy: _finite_closes(source, facts.policy) for facts in everyone(source)}
@@ -49,13 +49,13 @@ def times_plot(source: SourceFacts) -> TimesPlot:
     count = sum(closes[facts.policy].size > 0 for facts in policies(source))
     edges, shares = _histogram(known)
     marks = [*edges, *(mark for closing in closings for mark in closing[1:])]
-    # Some room at both ends, so that no mark sits on the frame.
+    # Leave some room at both ends, so that no mark touches the frame.
     low, high = (min(marks) / 1.06, max(marks) * 1.06) if marks else (0.5, 2.0)
     return TimesPlot(edges, shares, closings, count, float(low), float(high))
 
 
 def log_ticks(low: float, high: float, most: int = 7) -> list[float]:
-    """Round numbers from `low` to `high` for a logarithmic axis, at least two and at most about `most`.
+    """Return round numbers from `low` to `high` for a logarithmic axis, at least 2 and at most about `most`.
 
     Example:
         >>> log_ticks(0.8, 30)
@@ -73,7 +73,7 @@ def log_ticks(low: float, high: float, most: int = 7) -> list[float]:
 
 
 def _even_ticks(low: float, high: float) -> list[float]:
-    """Evenly spaced round numbers, for a range too narrow for decades."""
+    """Return evenly spaced round numbers, for a range too narrow for decades."""
     power = 10.0 ** math.floor(math.log10((high - low) / 2))
     for step in (5 * power, 2 * power, power):
         ticks = [_clean(place * step) for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
@@ -102,7 +102,7 @@ def _histogram(known: FloatArray) -> tuple[FloatArray, FloatArray]:
     low, high = float(known.min()), float(known.max())
     if high <= 1.001 * low:
         low, high = low / 1.01, high * 1.01
-    # With few values narrow bins would show only holes.
+    # With few values, narrow bins would be mostly empty.
     bins = min(MOST_BINS, 4 + int(2 * math.sqrt(known.size)))
     edges = np.geomspace(low, high, bins + 1)
     # Rounding in geomspace must not lose the two extremes.

@@ -1,4 +1,4 @@
-"""What a reproduction found, told three ways; all of them read a `Reproduction` and nothing else.
+"""The results of a reproduction in three forms, each made from a `Reproduction` alone.
 
 Reproduction ─┬─▶ reproduction_json        every finding as plain values
               ├─▶ claims_table             each claim with its verdict and its figure, for a terminal

@@ -15,7 +15,7 @@ from tailcut.study.reproduce.findings import Finding, Line, Plot
 
 HEIGHT, LEGEND_ROW = 2.6, 0.2
 SHORT = 14
-"""Letters of the longest name up to which three stand abreast in a legend; two otherwise."""
+"""Length of the longest name, in characters, up to which a legend has three columns; otherwise two."""
 _COLOURS = (
     canvas.POLICY,
     canvas.BEST,
@@ -30,7 +30,7 @@ _DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = ("solid", (0, (5, 2))
 
 
 def plot_drawings(finding: Finding, number: int) -> list[Drawing]:
-    """The figures of the page's experiment number `number`."""
+    """Draw the figures of an experiment, which is number `number` on the page."""
     return [
         Drawing(
             plot.title,
@@ -46,7 +46,7 @@ def plot_drawings(finding: Finding, number: int) -> list[Drawing]:
 
 
 def draw_plot(plot: Plot) -> Figure:
-    """Lines with their bands, dots with their ranges, the legend below."""
+    """Draw lines with their bands or dots with their ranges, and the legend below."""
     abreast = 3 if max(len(line.name) for line in plot.lines) <= SHORT else 2
     rows = -(-len(plot.lines) // abreast)
     figure = Figure(figsize=(canvas.WIDTH, HEIGHT + LEGEND_ROW * rows), layout="constrained")
@@ -98,7 +98,7 @@ def _scale(axes: Axes, plot: Plot) -> None:
 
 
 def _ticks(axes: Axes, which: str, values: list[float], each: bool) -> None:
-    """Round numbers on a logarithmic axis, or the values themselves."""
+    """Set ticks on a logarithmic axis at round numbers, or at the values themselves if `each`."""
     finite = [value for value in values if np.isfinite(value) and value > 0]
     if not finite or min(finite) == max(finite):
         return

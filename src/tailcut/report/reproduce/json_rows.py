@@ -8,7 +8,7 @@ from tailcut.study.reproduce.findings import Reproduction, plain
 
 
 def reproduction_json(found: Reproduction) -> dict[str, Any]:
-    """Paper, level, how many claims hold, and every finding; `json.dumps` takes it as it is."""
+    """Return paper, level, number of claims that hold, and all findings, ready for `json.dumps`."""
     claims = [claim for _, claim in found.claims]
     return {
         "paper": found.paper,

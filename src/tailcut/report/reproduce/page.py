@@ -1,4 +1,4 @@
-"""A reproduction as one HTML file that needs nothing but itself."""
+"""A reproduction as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def write_reproduction_page(found: Reproduction, path: str | Path) -> None:
     """Write the reproduction as one self-contained page; the same findings give the same bytes.
 
     Args:
-        found: what was found.
-        path: the file to create or replace, at once: a failure leaves what was there.
+        found: the results of the reproduction.
+        path: the file to create or to replace atomically: a failure leaves an existing file unchanged.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -49,7 +49,7 @@ def write_reproduction_page(found: Reproduction, path: str | Path) -> None:
 
 
 def _section(finding: Finding, number: int) -> str:
-    # Only here, so that the terminal and the JSON do not need the extra; the first says so itself if it is missing.
+    # Imported only here, so that terminal and JSON do not need the extra; `draw` reports a missing one.
     from tailcut.report import draw as draw
     from tailcut.report.reproduce.draw import plot_drawings
 

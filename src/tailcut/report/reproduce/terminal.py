@@ -14,18 +14,18 @@ HOLDS, FAILS = "green", "red"
 
 
 def claims_table(found: Reproduction) -> ClaimsTable:
-    """What to print with rich: `console.print(claims_table(found))`."""
+    """Return a rich renderable of the claims: `console.print(claims_table(found))`."""
     return ClaimsTable(found)
 
 
 class ClaimsTable:
-    """A rich renderable; it learns the width only when it is printed."""
+    """A rich renderable of the claims of a reproduction."""
 
     def __init__(self, found: Reproduction) -> None:
         self._found = found
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Title, then a table for each experiment, then how many claims hold."""
+        """Yield the title, a table for each experiment, and the number of claims that hold."""
         plain = options.ascii_only
         yield Text(spelt(printable(self._found.title), plain), style="bold")
         for finding in self._found.findings:

@@ -1,4 +1,4 @@
-"""What a study found, told four ways; all of them read `StudyFacts` and nothing else.
+"""The results of a study in four forms, each made from `StudyFacts` alone.
 
 StudyFacts ─┬─▶ study_json        one flat object per task, cluster and arm
             ├─▶ study_markdown    the headline table, for a document

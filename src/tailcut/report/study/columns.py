@@ -19,15 +19,15 @@ Cell = Callable[[CaseFacts, ArmFacts], str]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
+    """One column of a table.
 
     Attributes:
-        heading: what stands above it; line breaks where a narrow table may break it.
-        meaning: for the glossary, whole sentences.
+        heading: heading, with line breaks where a narrow table may break it.
+        meaning: explanation for the glossary, in whole sentences.
         cell: the text for one arm.
-        rank: 0 is always shown; where room is short the highest ranks go first.
-        headline: whether it belongs into the table at the top of the page too.
-        shown: whether the case has anything to show in it.
+        rank: 0 is always shown; in a narrow table the highest ranks are left out first.
+        headline: whether the table at the top of the page has this column too.
+        shown: tells whether the column is of use for a case.
     """
 
     heading: str
@@ -44,7 +44,7 @@ class Column:
 
 
 def columns(case: CaseFacts) -> list[Column]:
-    """The columns that say something about `case`, in order."""
+    """Return the columns that are of use for `case`, in order."""
     return [column for column in COLUMNS if column.shown(case)]
 
 
@@ -204,7 +204,7 @@ COLUMNS = (
         shown=lambda case: any(facts.policies != (facts.arm,) for facts in case.arms),
     ),
 )
-"""Every column there can be, from left to right."""
+"""All columns, from left to right."""
 
 
 def _final(facts: ArmFacts) -> str:

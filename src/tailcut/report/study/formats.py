@@ -1,4 +1,4 @@
-"""Figures of a study as people read them."""
+"""Figures of a study formatted for people."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tailcut.study.statistics import Interval
 
 INFINITE = "∞"
 _SHARES = ("accuracy",)
-"""Figures that are parts of a whole, and are told in per cent."""
+"""Figures that are parts of a whole and are formatted in per cent."""
 
 
 def duration(value: float) -> str:
-    """Seconds of virtual time.
+    """Format seconds of virtual time.
 
     Example:
         >>> duration(41.23), duration(1234.5), duration(0.0123), duration(math.inf)
@@ -30,7 +30,7 @@ def duration(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """Bytes, in decimal units.
+    """Format bytes in decimal units.
 
     Example:
         >>> size(0), size(950), size(1.234e9)
@@ -45,12 +45,12 @@ def size(value: float) -> str:
 
 
 def quantity(value: float) -> str:
-    """A count that is a mean over seeds: whole where it is large."""
+    """Format a count that is a mean over seeds; large counts are whole numbers."""
     return f"{value:.0f}" if known(value) and value >= 100 else figure(value, 2)
 
 
 def span(interval: Interval, unit: str = "") -> str:
-    """Both ends, with the unit once.
+    """Format both ends of an interval, with the unit once.
 
     Example:
         >>> span(Interval(38.1, 44.0), " s"), span(Interval(0.9, math.inf))
@@ -63,7 +63,7 @@ def span(interval: Interval, unit: str = "") -> str:
 
 
 def value_of(name: str, value: float) -> str:
-    """A figure of a task.
+    """Format a figure of a task.
 
     Example:
         >>> value_of("accuracy", 0.96), value_of("accuracy", 0.9725), value_of("loss", 0.35)
@@ -77,7 +77,7 @@ def value_of(name: str, value: float) -> str:
 
 
 def goal(setting: Setting) -> str:
-    """The target in words: `96 % accuracy`, `a loss of 0.35`."""
+    """Format the target in words: `96 % accuracy`, `a loss of 0.35`."""
     name = printable(setting.figure).replace("_", " ")
     if setting.figure in _SHARES:
         return f"{value_of(setting.figure, setting.value)} {name}"
@@ -85,7 +85,7 @@ def goal(setting: Setting) -> str:
 
 
 def time_to_target(facts: ArmFacts) -> str:
-    """The mean where all runs reached the target, otherwise what can be said.
+    """Format the mean time to target if all runs reached it, otherwise a lower bound or `diverged`.
 
     Example: `41.2 s`, `≥ 88.0 s`, `diverged`.
     """
@@ -97,10 +97,10 @@ def time_to_target(facts: ArmFacts) -> str:
 
 
 def reached(facts: ArmFacts) -> str:
-    """How many runs did."""
+    """Format the number of runs that reached the target."""
     return f"{facts.reached} of {facts.runs}"
 
 
 def policy(facts: ArmFacts) -> str:
-    """The policy that tuning chose; of a model's file only the name."""
+    """Format the policy that tuning chose, with the name of a model's file but not its folder."""
     return ", ".join(re.sub(r"=[^:=]*/([^:/]*)", r"=\1", printable(each)) for each in facts.policies)

@@ -1,4 +1,4 @@
-"""The headline table: every task, cluster and arm, with the columns that matter most."""
+"""The headline table: every task, cluster and arm, with the most important columns."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tailcut.study.grid.facts import CaseFacts, StudyFacts
 
 
 def headline_columns(study: StudyFacts) -> list[Column]:
-    """Those that say something about any of the cases."""
+    """Return the headline columns that are of use for any of the cases."""
     return [column for column in COLUMNS if column.headline and any(map(column.shown, study.cases))]
 
 
 def study_markdown(study: StudyFacts) -> str:
-    """The headline table in Markdown, the sentences of the cases above it."""
+    """Return the headline table in Markdown, below the sentences of the cases."""
     some = headline_columns(study)
     titles = ["task", "cluster", *(column.title for column in some)]
     lines = [f"- {_escaped(case.name)}: {_escaped(headline(case))}" for case in study.cases]
@@ -35,9 +35,9 @@ def study_markdown(study: StudyFacts) -> str:
 
 
 def headline_table(study: StudyFacts) -> str:
-    """The same as an HTML table, the cases below each other."""
+    """Return the headline table in HTML, with one block of rows per case."""
     some = headline_columns(study)
-    # The browser breaks lines where two words meet, not inside one.
+    # The browser breaks lines; remove the breaks inside words.
     titles = [escape(column.heading.replace("-\n", "")) for column in some]
     heads = "".join(f'<th scope="col">{title}</th>' for title in titles)
     bodies = [_body(case, number, some) for number, case in enumerate(study.cases, start=1)]
@@ -68,5 +68,5 @@ def _line(cells: list[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Nothing that would end a cell or begin a tag; back-ticks stay."""
+    """Escape the characters that would end a cell or begin a tag or emphasis; back-ticks stay."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")

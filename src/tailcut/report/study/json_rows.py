@@ -12,7 +12,7 @@ from tailcut.study.grid.statics import Against
 
 
 def study_json(study: StudyFacts) -> list[dict[str, Any]]:
-    """One object per task, cluster and arm, in the order of the study; `json.dumps` takes it as it is."""
+    """Return one object per task, cluster and arm, in the order of the study, ready for `json.dumps`."""
     return [_row(study, case, facts) for case in study.cases for facts in case.arms]
 
 
@@ -55,7 +55,7 @@ def _row(study: StudyFacts, case: CaseFacts, facts: ArmFacts) -> dict[str, Any]:
 
 
 def _against(against: Against | None) -> dict[str, Any]:
-    """The same keys whether there is something to be held against or not."""
+    """Return the comparison with the best static arm; the keys are the same if there is none."""
     return {
         "reference": None if against is None else against.reference,
         "ratio": None if against is None else _number(against.mean),

@@ -1,4 +1,4 @@
-"""A study as one HTML file that needs nothing but itself."""
+"""A study as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def write_study_page(study: StudyFacts, command: str, path: str | Path) -> None:
     """Write the study as one self-contained page; the same facts give the same bytes.
 
     Args:
-        study: what was found.
-        command: that made the page.
-        path: the file to create or replace, at once: a failure leaves what was there.
+        study: the results of the study.
+        command: the command that made the page.
+        path: the file to create or to replace atomically: a failure leaves an existing file unchanged.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
         InputError: the file cannot be written.
     """
-    # Only here, so that the terminal and the JSON do not need the extra.
+    # Imported only here, so that the terminal and the JSON do not need the extra.
     from tailcut.report.study.draw import looks
 
     every = looks(study.arms)
@@ -72,5 +72,5 @@ def _section(case: CaseFacts, number: int, looks: Looks) -> str:
 def _table(case: CaseFacts, some: list[Column]) -> str:
     rows = [[column.cell(case, facts) for column in some] for facts in ranked(case)]
     headings = [column.heading for column in some]
-    # The first row is marked as the best; where nobody won there is none.
+    # `figures_table` marks the first row as the best; without a winner no row may be marked.
     return html.figures_table(headings, rows, []) if winner(case) else html.figures_table(headings, [], rows)

@@ -17,18 +17,18 @@ _ASCII = str.maketrans({"≥": ">=", "∞": "inf", "×": "x"})
 
 
 def case_table(case: CaseFacts) -> CaseTable:
-    """What to print for one task on one cluster with rich: `console.print(case_table(case))`."""
+    """Return a rich renderable for one task on one cluster: `console.print(case_table(case))`."""
     return CaseTable(case)
 
 
 class CaseTable:
-    """A rich renderable. It learns the width only when it is printed, and leaves out columns to fit."""
+    """A rich renderable of a case, which leaves out columns that do not fit the width it is printed in."""
 
     def __init__(self, case: CaseFacts) -> None:
         self._case = case
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Title, table, sentences."""
+        """Yield title, table and sentences."""
         case, plain = self._case, options.ascii_only
         some = columns(case)
         rows = tuple(
@@ -52,5 +52,5 @@ class CaseTable:
 
 
 def spelt(text: str, plain: bool) -> str:
-    """`text`, in ASCII where the terminal can print nothing else."""
+    """Return `text`, in ASCII if `plain`."""
     return spelt_plainly(text.translate(_ASCII), True) if plain else text

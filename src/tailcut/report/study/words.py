@@ -1,4 +1,4 @@
-"""The sentences of a study's report, the same in the terminal and on the page. Names of arms stand in back-ticks."""
+"""The sentences of a study's report, for the terminal and the page. Names of arms are in back-ticks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailcut.study.grid.statics import MARGIN, Against
 
 
 def setting(case: CaseFacts) -> str:
-    """What was run, in one line."""
+    """Describe the setting of a case in one line."""
     common = case.setting
     seeds = len(set().union(*(facts.seeds for facts in case.arms)))
     parts = [
@@ -30,7 +30,7 @@ def setting(case: CaseFacts) -> str:
 
 
 def headline(case: CaseFacts) -> str:
-    """Who gets there first, and how much sooner than plain synchronous training.
+    """Name the first arm at the target, and how much sooner it is than plain synchronous training.
 
     Example:
         "`bayes` reaches 96 % accuracy in 41.2 s, `wait-all` in 193 s: 4.69 × sooner."
@@ -53,7 +53,7 @@ def headline(case: CaseFacts) -> str:
 
 
 def comparison(case: CaseFacts) -> str:
-    """What was shown against the best static arms; empty where nothing is held against one."""
+    """Describe the verdicts against the best static arms; empty if no arm was compared with one."""
     found: dict[str, list[str]] = {}
     for facts in ranked(case):
         if facts.against is not None:
@@ -72,7 +72,7 @@ def comparison(case: CaseFacts) -> str:
 
 
 def ratio(against: Against) -> str:
-    """The mean ratio with its interval: `0.62 (0.58–0.66)`."""
+    """Format the mean ratio with its interval: `0.62 (0.58–0.66)`."""
     if not known(against.mean) and against.mean != float("inf"):
         return "–"
     told = "∞" if against.mean == float("inf") else figure(against.mean)

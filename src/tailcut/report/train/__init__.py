@@ -1,6 +1,6 @@
-"""Live training as people read it: a table for the terminal, a page with plots.
+"""Reports on live training: a table for the terminal, a page with plots.
 
-facts.py      what is shown: arms with their setting and goal
+facts.py      the data: arms with their setting and goal
 columns.py    the columns of the table
 words.py      sentences
 terminal.py   the table

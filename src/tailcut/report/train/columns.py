@@ -14,11 +14,13 @@ from tailcut.report.train.facts import Training
 @final
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
+    """One column of a table.
 
     Attributes:
-        heading: with line breaks. rank: which columns go first where room is short, 0 never.
-        meaning: one sentence. cell: the text of an arm.
+        heading: heading, with line breaks.
+        rank: 0 is always shown; in a narrow table the highest ranks are left out first.
+        meaning: explanation in one sentence.
+        cell: the text for one arm.
     """
 
     heading: str
@@ -33,18 +35,18 @@ class Column:
 
 
 def columns(training: Training) -> list[Column]:
-    """Those that say something here."""
+    """Return the columns that are of use: those over DDP only if DDP was an arm."""
     return [column for column in COLUMNS if column.title not in _OVER_DDP or training.ddp is not None]
 
 
 def over_ddp(training: Training, arm: Trained) -> float | None:
-    """How many times DDP's gradients per second."""
+    """Return an arm's gradients per second over DDP's; None if unknown."""
     ddp = training.ddp
     return arm.gradients_per_second / ddp.gradients_per_second if ddp and ddp.gradients else None
 
 
 def sooner(training: Training, arm: Trained) -> float | None:
-    """How many times sooner than DDP it got where it should."""
+    """Return DDP's time to target over an arm's; None if unknown."""
     ddp = training.ddp
     if ddp is None or ddp.to_target is None or not arm.to_target:
         return None
@@ -52,7 +54,7 @@ def sooner(training: Training, arm: Trained) -> float | None:
 
 
 def times(value: float | None) -> str:
-    """A ratio."""
+    """Format a ratio."""
     return UNKNOWN if value is None else f"{value:.2f} ×"
 
 

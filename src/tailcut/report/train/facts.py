@@ -1,4 +1,4 @@
-"""What a table or page on live training shows."""
+"""The data that a table or a page on live training shows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Training:
     """Arms that trained the same task with the same data and delays.
 
     Attributes:
-        command: that trained them.
-        setting: what was trained, and what was put in their way: a sentence.
-        goal: when they have got where they should.
-        arms: what came of each.
+        command: the command that trained them.
+        setting: description of the task and of the added delays, in sentences.
+        goal: the target of the training.
+        arms: result of each arm.
     """
 
     command: str
@@ -31,10 +31,10 @@ class Training:
 
     @property
     def ddp(self) -> Trained | None:
-        """The arm that others are measured by, if it took part."""
+        """The DDP arm, the reference for the others; None if it took no part."""
         return next((arm for arm in self.arms if arm.arm == DDP), None)
 
     @property
     def best(self) -> Trained:
-        """The soonest at the goal; where nobody got there, the one with most gradients per second."""
+        """The first arm at the goal; if no arm reached it, the one with most gradients per second."""
         return min(self.arms, key=lambda arm: (arm.to_target or float("inf"), -arm.gradients_per_second))

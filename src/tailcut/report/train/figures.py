@@ -26,7 +26,7 @@ Part = tuple[str, str, Callable[[], Figure]]
 
 
 def training_drawings(training: Training) -> list[Drawing]:
-    """In the order in which the page shows them."""
+    """Draw the figures in the order in which the page shows them."""
     every = looks([arm.arm for arm in training.arms])
     return [
         Drawing(title, caption, canvas.rendered(draw, escape(f"{title}. {caption}"), f"train-{place}"))
@@ -81,7 +81,7 @@ def _plot(curves: Iterator[Curve]) -> CurvesPlot:
 
 
 def _smooth(values: FloatArray) -> FloatArray:
-    """Of each place and those before it."""
+    """Return the running mean of up to `WINDOW` values up to each place."""
     total = np.cumsum(np.concatenate(([0.0], values)))
     first = np.maximum(np.arange(1, len(values) + 1) - WINDOW, 0)
     last = np.arange(1, len(values) + 1)

@@ -1,4 +1,4 @@
-"""Live training as one HTML file that needs nothing but itself."""
+"""Live training as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def write_training_page(training: Training, path: str | Path) -> None:
     """Write the training as one self-contained page; the same facts give the same bytes.
 
     Args:
-        training: what came of it.
-        path: the file to create or replace, at once: a failure leaves what was there.
+        training: the results of the training.
+        path: the file to create or to replace atomically: a failure leaves an existing file unchanged.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
         InputError: the file cannot be written.
     """
-    # Only here, so that the terminal and the JSON do not need the extra.
+    # Imported only here, so that the terminal and the JSON do not need the extra.
     from tailcut.report.train.figures import training_drawings
 
     some = columns(training)

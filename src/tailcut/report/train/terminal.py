@@ -1,4 +1,4 @@
-"""Live training for a terminal: a table as wide as there is room for, then a sentence."""
+"""Live training for a terminal: a table that fits the width, then a sentence."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tailcut.report.words import printable
 
 
 def training_table(training: Training) -> TrainingTable:
-    """What to print with rich: `console.print(training_table(training))`."""
+    """Return a rich renderable of a training: `console.print(training_table(training))`."""
     return TrainingTable(training)
 
 
 class TrainingTable:
-    """A rich renderable. It learns the width only when it is printed, and leaves out columns to fit."""
+    """A rich renderable of a training, which leaves out columns that do not fit the width of the terminal."""
 
     def __init__(self, training: Training) -> None:
         self._training = training
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Setting, table, sentence."""
+        """Yield setting, table and sentence."""
         training, plain = self._training, options.ascii_only
         some = columns(training)
         rows = tuple(

@@ -8,14 +8,14 @@ from tailcut.report.train.facts import Training
 
 
 def goal(training: Training) -> str:
-    """`95 % accuracy`, `loss 0.35`."""
+    """Format the target: `95 % accuracy`, `loss 0.35`."""
     target, name = training.goal, training.goal.figure.replace("_", " ")
     value = value_of(target.figure, target.value)
     return f"{value} {name}" if value.endswith("%") else f"{name} {value}"
 
 
 def outcome(training: Training) -> str:
-    """What came of it, in one sentence."""
+    """Describe the result in one sentence."""
     best = training.best
     if best.to_target is None:
         return f"Nobody got to {goal(training)}; `{best.arm}` used most gradients per second."

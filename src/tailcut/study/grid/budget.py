@@ -1,4 +1,4 @@
-"""The same time for every arm of a study: as long as waiting for all needs for its rounds."""
+"""The budget of virtual time, the same for every arm of a study: the time that waiting for all takes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ FIRST_FACTOR, MAX_FACTOR = 8, 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Budget:
-    """Run times for a run, and how long it may take.
+    """The run times of a run, and the time that it may take.
 
     Attributes:
-        draw: run times; every arm of a study has the same.
-        seconds: of virtual time, after which a run that has not reached its target ends.
+        draw: run times, the same for every arm of a study.
+        seconds: virtual seconds after which a run that has not reached its target ends.
     """
 
     draw: Draw
@@ -35,9 +35,9 @@ def timed(source: Source, seed: int, rounds: int) -> Budget:
     of all rows together last that long. A recorded table begins anew after its last row.
 
     Args:
-        source: where run times come from.
-        seed: of the sample.
-        rounds: rounds of waiting for all. A recorded table that has fewer rows is waited through once.
+        source: source of run times.
+        seed: seed of the sample.
+        rounds: rounds of waiting for all; for a recorded table with fewer rows, the number of its rows.
     """
     factor = FIRST_FACTOR
     while True:

@@ -1,4 +1,4 @@
-"""From a study's folder to its finished runs: what cannot be read is said, not guessed."""
+"""Collect the finished runs in a study's folder, with a note on everything that cannot be read."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Key: TypeAlias = tuple[str, str, str, int]
 """Task, cluster, arm and seed."""
 
 NAMED = 5
-"""Files that a note names before it only counts them."""
+"""Most files that a note names; it only counts the others."""
 ENDINGS = ("reached", "not reached", "diverged")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Track:
-    """What was seen along a run, all `(points,)`; NaN where unknown.
+    """The evaluations of the net along a run, all `(points,)`; NaN where unknown.
 
     Attributes:
-        seconds, updates: when.
+        seconds, updates: virtual seconds and number of updates at each evaluation.
         figure: the figure that the target is about.
-        loss: of the task.
-        cutoff, rate, noise: as in a `Point`; an infinite noise scale is unknown.
+        loss: loss of the task.
+        cutoff, rate, noise: same as in a `Point`; an infinite noise scale counts as unknown.
         true_noise: the noise scale, where the task knows it.
     """
 
@@ -50,10 +50,10 @@ class FinishedRun:
     """One finished run.
 
     Attributes:
-        head: what was run.
-        end: how it ended.
-        track: what was seen on the way.
-        final: figures at the last look.
+        head: settings of the run.
+        end: its ending and totals.
+        track: evaluations along the run.
+        final: figures at the last evaluation.
     """
 
     head: Head
@@ -63,19 +63,19 @@ class FinishedRun:
 
     @property
     def key(self) -> Key:
-        """What it is a run of."""
+        """The task, cluster, arm and seed of the run."""
         return (self.head.task, self.head.cluster, self.head.arm, self.head.seed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collected:
-    """All that a folder holds.
+    """The contents of a study's folder.
 
     Attributes:
-        name: of the study, or of the folder.
+        name: name of the study, or of the folder.
         study: None where the folder has no `study.toml` that can be read.
-        runs: finished ones.
-        notes: whole sentences on what was left out.
+        runs: finished runs.
+        notes: whole sentences on runs and files that were left out.
     """
 
     name: str
@@ -120,7 +120,7 @@ def collect(folder: Path) -> Collected:
 
 
 def read_run(path: Path) -> FinishedRun | None:
-    """A run from its journal; None if it was broken off.
+    """Return the run of a journal; None if it was interrupted.
 
     Raises:
         InputError: the journal is damaged; the message says where.
@@ -137,7 +137,7 @@ def read_run(path: Path) -> FinishedRun | None:
 
 
 def _finished(journal: Journal) -> FinishedRun:
-    """Every value checked: a journal is a file, and can hold anything."""
+    """Return the run of a journal after checking every value: a file can hold anything."""
     head, points, end = journal.head, journal.points, journal.end
     assert end is not None
     _check_head(head)
@@ -194,7 +194,7 @@ def _check_end(head: Head, end: End) -> None:
 
 
 def _check_shares(idle: float, staleness: float) -> None:
-    # A sum of rounded times may be over 1 by little; not a number where nothing is known.
+    # A share of rounded times may exceed 1 by a little. Unknown values are NaN, which no comparison refuses.
     if idle < 0.0 or idle > 1.0 + 1e-6 or staleness < 0.0:
         raise ValueError(f"workers were idle for {idle} of the time, and gradients {staleness} rounds late")
 

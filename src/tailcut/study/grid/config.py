@@ -1,4 +1,4 @@
-"""A study as a file tells it: what is trained, where, in which ways, and how often."""
+"""The definition of a study, read from a file: tasks, clusters, ways to train, and numbers of runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_STUDY_BYTES = 1 << 18
 MAX_RUNS = 100_000
 """Most runs of a study."""
 MAX_DOTS = 200
-"""Most dots in one line of it."""
+"""Most dots in one line of a study's file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class Arm:
     """One way to train.
 
     Attributes:
-        name: what tables and plots call it.
-        policies: one, or several of which tuning takes the best (such as fixed cutoffs).
-        rate_rule: `fixed`, `linear`, `sqrt` or `gain`; None for the one that goes with the policy's objective, and for
+        name: name in tables and plots.
+        policies: one policy, or several of which tuning takes the best (such as fixed cutoffs).
+        rate_rule: `fixed`, `linear`, `sqrt` or `gain`; None for the rule of the policy's objective, or
             `fixed` where stale gradients are divided by their staleness.
         rates: base learning rates to tune over; None for the study's.
         stale: weight of stale gradients, `plain` or `inverse`; None for `inverse` with `softsync`, as published, and
             `plain` otherwise.
-        optimiser: None for the study's.
+        optimiser: name of the optimizer; None for the study's.
     """
 
     name: str
@@ -50,27 +50,29 @@ class Study:
     """A grid of runs.
 
     Attributes:
-        name: of the study.
-        tasks, clusters: as `tailcut` names them, parameters included.
+        name: name of the study.
+        tasks, clusters: names as in `tailcut`, parameters included.
         arms: ways to train.
-        seeds: runs of each, on seeds 0, 1, …
-        tune_seeds: runs of each candidate on other seeds, by which an arm's policy and rate are chosen.
-        rounds: how long a run may take: as long as waiting for all needs for so many rounds. With `budget = "rounds"`
-            so many rows of run times, with which a run ends.
+        seeds: number of runs of each arm, on seeds 0, 1, …
+        tune_seeds: number of runs of each candidate on other seeds, by which an arm's policy and rate are
+            chosen.
+        rounds: rounds of waiting for all whose time is the budget of a run. With `budget = "rounds"` the
+            number of rows of run times, after which a run ends.
         budget: `time` gives every arm the same virtual time, `rounds` the same rows of run times.
         rates: base learning rates to tune over.
         optimiser: `sgd`, `momentum`, `adam` or `rmsprop`.
         batch: samples in a worker's mini-batch; None for the task's.
-        target: to be reached; None for the task's.
-        figure: of the task, in which the target is told; None for the task's. A loss is to be at most the target.
-        every: accepted gradients from one look at the net to the next, as a share of the workers.
+        target: value to be reached; None for the task's.
+        figure: figure of the task that the target is about; None for the task's. A loss must be at most the
+            target.
+        every: accepted gradients from one evaluation of the net to the next, as a share of the workers.
         clip: largest norm of the mean gradient; None for no limit.
         average: decay of the averaged weights that are evaluated, 0 for none.
         warm_up: updates over which the learning rate grows.
         late: `abandon` or `finish`.
         requeue: whether a dropped mini-batch is the worker's next one.
-        beyond: whether runs go on after their target, to the end of the run times.
-        best_static: name of the arm with fixed cutoffs that the others are held against; empty for none.
+        beyond: whether runs continue after their target, to the end of the run times.
+        best_static: name of the arm with fixed cutoffs that the others are compared with; empty for none.
     """
 
     name: str
@@ -137,7 +139,7 @@ class Study:
 
     @property
     def runs(self) -> int:
-        """How many runs there are, those of the tuning included."""
+        """The number of runs, those of the tuning included."""
         tries = sum(len(arm.policies) * len(arm.rates or self.rates) for arm in self.arms)
         places = len(self.tasks) * len(self.clusters)
         return places * (self.seeds * len(self.arms) + self.tune_seeds * tries)
@@ -167,7 +169,7 @@ def study_text(path: Path) -> str:
 
 
 def study_in(text: str, path: Path) -> Study:
-    """Return the study that the text of a TOML file tells.
+    """Return the study that the text of a TOML file describes.
 
     Raises:
         InputError: it is no TOML, or says something a study cannot mean; the message names the place.
@@ -187,7 +189,7 @@ def _toml(text: str) -> dict[str, Any]:
         ValueError: the text is not TOML, nests too deeply, or has a number of thousands of digits.
     """
     for number, line in enumerate(text.splitlines(), 1):
-        # The time that the parser takes for a dotted key grows with the square of its parts.
+        # The parser's time for a dotted key grows with the square of the number of its parts.
         if line.count(".") > MAX_DOTS:
             raise ValueError(f"line {number} has more than {MAX_DOTS} dots: break it")
     try:
@@ -201,7 +203,7 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def study_of(told: Mapping[str, Any]) -> Study:
-    """The study that plain values tell.
+    """Return the study that plain values describe.
 
     Raises:
         ParameterError: something is missing, unknown or of the wrong kind.
@@ -232,7 +234,7 @@ def _arm(told: Any, place: int) -> Arm:
 
 
 def _checked(told: Mapping[str, Any], kind: type, where: str) -> dict[str, Any]:
-    """Values by field, lists as tuples, each of the kind its field has."""
+    """Return values by field, lists as tuples, each of the kind that its field declares."""
     known = {field.name: field for field in fields(kind)}
     for key in told:
         if key not in known:

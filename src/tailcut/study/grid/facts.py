@@ -1,4 +1,4 @@
-"""What a study found, as plain data: table, JSON and page are all drawn from these records."""
+"""The results of a study as plain data, from which the table, the JSON and the page are made."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class TimeToTarget:
     """Virtual time to the target over seeds; a run that did not reach it counts as infinite.
 
     Attributes:
-        each: of every seed.
-        mean: infinite unless all reached it.
-        interval: of the mean, by Student's t; where a run did not get there the upper end is infinite and the lower
-            one that of the least the times can have been.
-        at_least: the mean if runs that were not given the time had reached it at their end; infinite where one
+        each: seconds of every seed.
+        mean: mean of the seconds, infinite unless all runs reached the target.
+        interval: interval of the mean, by Student's t; where a run did not reach the target the upper end is
+            infinite, and the lower end is that of the least possible times.
+        at_least: mean if unfinished runs had reached the target when they ended; infinite where a run
             diverged, and equal to the mean where all reached it.
     """
 
@@ -30,40 +30,40 @@ class TimeToTarget:
 
     @property
     def best(self) -> Seconds:
-        """Of the fastest seed."""
+        """The seconds of the fastest seed."""
         return min(self.each)
 
     @property
     def worst(self) -> Seconds:
-        """Of the slowest seed."""
+        """The seconds of the slowest seed."""
         return max(self.each)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmFacts:
-    """How one arm did on one task and cluster. Figures are means over seeds, and of whole runs.
+    """The results of one arm on one task and cluster. Figures are means over seeds, of whole runs.
 
     Attributes:
-        arm: what the study calls it.
-        policies, rates: that its runs had; more than one only where runs of different tunings were mixed.
-        rate_rule, optimiser: as its first run had it.
-        seeds: of its finished runs.
+        arm: its name in the study.
+        policies, rates: those of its runs; more than one only where runs of different tunings were mixed.
+        rate_rule, optimiser: those of its first run.
+        seeds: seeds of its finished runs.
         ends: seconds at which each run ended.
-        reached, diverged: how many runs did.
-        time: to the target.
-        updates: to the target; NaN unless all runs reached it.
+        reached, diverged: number of runs that reached the target, and that diverged.
+        time: time to the target.
+        updates: updates to the target; NaN unless all runs reached it.
         cutoff: gradients in an update.
         idle: share of the time that workers waited for others.
         staleness: rounds that a used gradient lagged behind.
-        bytes_sent: of all gradients that arrived.
-        bytes_in_vain: of those among them that came too late.
+        bytes_sent: bytes of all gradients that arrived.
+        bytes_in_vain: bytes of those that arrived too late.
         late: gradients that arrived too late.
         dropped: gradients that were begun and never arrived.
         least_served: accepted gradients of the worker with the fewest, over the mean of all workers.
         shares: `(workers,)` accepted gradients over the mean of all workers, sorted in each run.
-        final: figures at the last look.
-        tracks: what was seen on the way, one for each seed.
-        against: the comparison with a best static arm; None where there is none, or this is it.
+        final: figures at the last evaluation.
+        tracks: evaluations along the run, one track for each seed.
+        against: comparison with the best static arm; None where there is none, or for that arm itself.
     """
 
     arm: str
@@ -92,13 +92,13 @@ class ArmFacts:
 
     @property
     def runs(self) -> int:
-        """How many are finished."""
+        """The number of finished runs."""
         return len(self.seeds)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the runs that may be compared have in common; attributes as in a `Head`."""
+    """The settings that runs must share to be compared; attributes as in a `Head`."""
 
     task: str
     cluster: str
@@ -114,7 +114,7 @@ class Setting:
 
     @staticmethod
     def of(run: FinishedRun) -> Setting:
-        """A run's."""
+        """Return the setting of a run."""
         head = run.head
         return Setting(
             head.task,
@@ -136,8 +136,8 @@ class CaseFacts:
     """One task on one cluster.
 
     Attributes:
-        setting: what all runs have in common.
-        arms: in the order of the study.
+        setting: settings that all runs share.
+        arms: results of the arms, in the order of the study.
         notes: whole sentences to show.
     """
 
@@ -147,19 +147,19 @@ class CaseFacts:
 
     @property
     def name(self) -> str:
-        """For headings."""
+        """The name of the case, for headings."""
         return f"{self.setting.task} on {self.setting.cluster}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudyFacts:
-    """All that a study found.
+    """All results of a study.
 
     Attributes:
-        name: of the study.
-        cases: tasks on clusters.
+        name: name of the study.
+        cases: results of each task on each cluster.
         arms: every arm's name, in the order of the study.
-        notes: whole sentences on what was left out.
+        notes: whole sentences on runs and files that were left out.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""A study's folder: every file name in it, and what tuning has tried.
+"""A study's folder: its file names, and the runs of its tuning.
 
 study.toml            the study, as it was given
 tried.jsonl           one line per run of the tuning
-tuned.json            what tuning chose, and why
+tuned.json            the choices of the tuning, and why
 models/               run-time models that were trained beforehand
 runs/TASK/CLUSTER/ARM/SEED.jsonl
 """
@@ -30,7 +30,7 @@ _NAMES = ("task", "cluster", "arm", "policy")
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One run of the tuning: where, and what came of it."""
+    """One run of the tuning: its place in the grid, and its result."""
 
     task: str
     cluster: str
@@ -42,12 +42,12 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where a study lives."""
+    """The folder of a study."""
 
     root: Path
 
     def claim(self, text: str) -> None:
-        """Make the folder, or see that it is this study's.
+        """Create the folder, or check that it is this study's.
 
         Raises:
             InputError: it holds another study.
@@ -65,29 +65,29 @@ class Folder:
         file.write_text(text, encoding="utf-8")
 
     def journal(self, place: Place) -> Path:
-        """The journal of a run."""
+        """Return the path of a run's journal."""
         parts = (slug(place.task), slug(place.cluster), slug(place.arm.name))
         return self.root.joinpath("runs", *parts, f"{place.seed}.jsonl")
 
     def is_done(self, place: Place, rate: float) -> bool:
-        """Whether the journal of that run is there and whole."""
+        """Return whether the journal of the run exists, is complete, and has this policy and rate."""
         path = self.journal(place)
         if not path.exists():
             return False
         try:
             journal = read_journal(path)
         except InputError:
-            # Damaged: the run is repeated.
+            # A run with a damaged journal is repeated.
             return False
         return journal.end is not None and (journal.head.policy, journal.head.rate) == (place.policy, rate)
 
     def model(self, cluster: str, mixture: bool = False) -> Path:
-        """The file of a run-time model trained on a cluster, with one law per worker or a mixture."""
+        """Return the path of a run-time model trained on a cluster, with one law per worker or a mixture."""
         kind = "-mixture" if mixture else ""
         return self.root / "models" / f"{slug(cluster)}{kind}.safetensors"
 
     def note(self, tries: list[Try]) -> None:
-        """Keep what tuning has tried."""
+        """Append runs of the tuning."""
         with (self.root / "tried.jsonl").open("a", encoding="utf-8") as file:
             for one in tries:
                 told = asdict(one)
@@ -96,7 +96,7 @@ class Folder:
                 file.write(json.dumps(told) + "\n")
 
     def tried(self) -> list[Try]:
-        """What tuning has tried so far; a damaged line is as if it had not been tried."""
+        """Return the runs of the tuning so far; damaged lines are skipped, and their runs repeated."""
         path = self.root / "tried.jsonl"
         if not path.exists():
             return []
@@ -110,15 +110,15 @@ class Folder:
         return found
 
     def write_tuned(self, chosen: Mapping[str, Any]) -> None:
-        """What tuning chose."""
+        """Write the choices of the tuning."""
         with replacing(self.root / "tuned.json") as file:
             file.write(json.dumps(chosen, indent=1).encode())
 
 
 def slug(name: str) -> str:
-    """A name as part of a path."""
+    """Return a name as part of a path."""
     plain = re.sub(r"[^A-Za-z0-9._=,+~-]+", "_", name)
-    # Different names must not fall together, nor be too long for a file.
+    # Different names must have different slugs, and none may be too long for a file.
     return plain if plain == name and len(name) <= 80 else f"{plain[-60:]}-{zlib.crc32(name.encode()):08x}"
 
 

@@ -1,4 +1,4 @@
-"""A study carried out: look up, train run-time models, tune, run. Whatever has ended is not done again."""
+"""The execution of a study: look up names, train run-time models, tune, run; finished work is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailcut.study.grid.tuning import FIRST_SEED, Choice, best, edge_note, rates
 from tailcut.study.parallel import Job, each_done
 
 Tell = Callable[[str, int, int], None]
-"""What is being done, how much of it has ended, of how much."""
+"""Callback for progress: the name of the stage, its number of finished jobs, and of all its jobs."""
 Models = dict[tuple[str, bool], Path]
 """Files of the published forecaster's models, by cluster and whether the emission is a mixture."""
 
@@ -27,10 +27,10 @@ class Grid:
     """A study in its folder.
 
     Attributes:
-        study: what to do.
-        makers: names to objects.
-        folder: where.
-        processes: None for one per core.
+        study: the study.
+        makers: functions that turn names into objects.
+        folder: folder of the study.
+        processes: number of processes; None for one per core.
     """
 
     study: Study
@@ -39,11 +39,12 @@ class Grid:
     processes: int | None = None
 
     def carry_out(self, tell: Tell, warn: Callable[[str], None] = lambda _: None) -> int:
-        """Do all that is left to do; how many runs there are.
+        """Do all remaining work, and return the number of runs in the study.
 
         Args:
-            tell: told how far it is.
-            warn: told, in whole sentences, what makes results doubtful, as soon as it is known.
+            tell: called with the progress.
+            warn: called with a whole sentence on each thing that makes results doubtful, as soon as it is
+                known.
         """
         at = self.check()
         models = self._prefit(tell)
@@ -67,7 +68,7 @@ class Grid:
                     yield f"{task} on {cluster}: {note}"
 
     def check(self) -> dict[str, Literal["least", "most"]]:
-        """Look everything up once, so that no name fails after hours; for each task, what its target asks for.
+        """Look up every name once, so that none fails after hours; return each task's kind of target.
 
         Raises:
             InputError: something is unknown or does not go together.
@@ -95,7 +96,7 @@ class Grid:
                     yield task, cluster, arm
 
     def _prefit(self, tell: Tell) -> Models:
-        """Models of the published forecaster, one per cluster and emission, where an arm wants one."""
+        """Train the published forecaster per cluster and emission that arms need; return model files."""
         wanted = {is_mixture(p) for arm in self.study.arms for p in arm.policies if needs_model(p)}
         paths = {
             (cluster, mixture): self.folder.model(cluster, mixture)
@@ -119,10 +120,11 @@ class Grid:
     def _tune(
         self, models: Models, at: dict[str, Literal["least", "most"]], tell: Tell
     ) -> dict[tuple[str, str, str], Choice]:
-        """Try what has not been tried; the best of each arm on each task and cluster."""
+        """Run the remaining candidates; return the best of each arm on each task and cluster."""
         candidates = list(self._candidates(models))
         wanted = {(*_where(place), rate) for place, rates in candidates for rate in rates}
-        # A file that was changed may hold a run twice, or one of another study: it would count in the choice.
+        # A file that was changed may hold a run twice, or a run of another study, which would count in the
+        # choice.
         known = {key: one for one in self.folder.tried() if (key := _key(one)) in wanted}
         left = [
             (place, [rate for rate in rates if (*_where(place), rate) not in known])
@@ -151,7 +153,7 @@ class Grid:
         """Yield the places of the tuning, each with the rates to try there."""
         for task, cluster, arm in self._cells():
             rates = rates_of(self.study, arm)
-            # What has one candidate alone need not be tried.
+            # An arm with only one candidate needs no tuning.
             if len(arm.policies) * len(rates) == 1:
                 continue
             for policy in arm.policies:
@@ -159,7 +161,7 @@ class Grid:
                     yield self._place(task, cluster, arm, policy, seed, models), rates
 
     def _run(self, chosen: dict[tuple[str, str, str], Choice], tell: Tell) -> int:
-        """Run what has not been run."""
+        """Carry out the remaining runs; return the number of all runs."""
         jobs: list[Job[Place, Result]] = []
         total = 0
         for task, cluster, arm in self._cells():
@@ -176,7 +178,7 @@ class Grid:
 
 
 def _where(place: Place) -> tuple[str, str, str, str, int]:
-    """Return what tells one run of the tuning from others, but for its rate."""
+    """Return the fields that identify a run of the tuning, except for its rate."""
     return place.task, place.cluster, place.arm.name, place.policy, place.seed
 
 

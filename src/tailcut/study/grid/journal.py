@@ -1,8 +1,8 @@
-"""The journal of one training: a file of JSON lines, written as the run goes.
+"""The journal of one training: a file of JSON lines, written during the run.
 
-{"kind": "head", …}      what is run, all of it: the same head gives the same run
-{"kind": "point", …}     one look at the net
-{"kind": "end", …}       how it ended; a journal without this line is of a run that was broken off
+{"kind": "head", …}      all settings of the run: the same head gives the same run
+{"kind": "point", …}     one evaluation of the net
+{"kind": "end", …}       the ending and the totals; without this line the run was interrupted
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tailcut.errors import InputError
 from tailcut.json_lines import line_of, take_lines
 from tailcut.typed_values import typed
 
-if TYPE_CHECKING:  # Whoever only reads journals does without torch.
+if TYPE_CHECKING:  # Reading journals does not need torch.
     from tailcut.engines.simulated.training import Trained
 
 FORMAT = 1
@@ -29,19 +29,19 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is run.
+    """The settings of a run.
 
     Attributes:
-        task, cluster, policy: as the user named them.
-        arm: what the study calls this way of training; tuning has chosen its policy and rate.
-        rate_rule: how the learning rate follows what went into an update.
+        task, cluster, policy: names as the user wrote them.
+        arm: name of the arm in the study; tuning has chosen its policy and rate.
+        rate_rule: name of the rule by which the learning rate depends on the gradients in an update.
         rate: base learning rate.
-        optimiser: of torch.
-        seed: of run times, data and first weights.
-        workers: of the cluster.
+        optimiser: name of the optimizer.
+        seed: seed of run times, data and first weights.
+        workers: number of workers in the cluster.
         batch: samples in a worker's mini-batch.
-        parameters: of the net.
-        figure, value, at: the target.
+        parameters: number of parameters of the net.
+        figure, value, at: target: name of the figure, its value, and whether that is the `least` or `most`.
         late: whether late workers `abandon` their work or `finish` it.
         overhead: seconds between a close and the next opening.
         requeue: whether a dropped mini-batch is the worker's next one.
@@ -68,13 +68,13 @@ class Head:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class End:
-    """How a run ended.
+    """The end of a run.
 
     Attributes:
         ending: `reached`, `not reached` or `diverged`.
-        seconds_to_target: of virtual time, infinite where it was not reached.
-        updates_to_target: None where it was not reached.
-        totals: of the whole run.
+        seconds_to_target: virtual seconds, infinite where it was not reached.
+        updates_to_target: number of updates, None where it was not reached.
+        totals: totals of the whole run.
     """
 
     ending: str
@@ -85,7 +85,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class _EndLine:
-    """The values of an `end` line, as they are written."""
+    """The values of an `end` line, as they are written to the file."""
 
     ending: str
     seconds_to_target: float
@@ -102,7 +102,7 @@ class _EndLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Journal:
-    """A run as its journal tells it; `end` is None if it was broken off."""
+    """A run as read from its journal; `end` is None if it was interrupted."""
 
     head: Head
     points: tuple[Point, ...]
@@ -122,11 +122,11 @@ class Writer:
             raise
 
     def point(self, point: Point) -> None:
-        """One look at the net."""
+        """Write one evaluation of the net."""
         self._line({"kind": "point", **asdict(point)})
 
     def end(self, trained: Trained) -> None:
-        """How it ended; nothing comes after."""
+        """Write the end of the run and close the file."""
         told = {
             "ending": trained.ending,
             "seconds_to_target": trained.seconds_to_target,
@@ -138,7 +138,7 @@ class Writer:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _line(self, values: Mapping[str, Any]) -> None:
@@ -174,7 +174,7 @@ class _Read:
         self.end: End | None = None
 
     def take(self, number: int, values: dict[str, Any]) -> None:
-        """One more."""
+        """Add a line."""
         match values.pop("kind"):
             case "head" if number == 1 and values.pop("format") == FORMAT:
                 self.head = typed(Head, values, finite=False)

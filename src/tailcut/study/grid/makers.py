@@ -1,4 +1,4 @@
-"""What turns the names in a study into objects; handed in, because names are read at the edge only."""
+"""Functions that turn names in a study into objects; passed in by `cli`, the only place that has them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Makers:
     """Functions of modules, so that another process finds them.
 
     Attributes:
-        task: name to task.
-        source: name to where run times come from.
-        entrant: name to policy and acceptance.
+        task: returns the task of a name.
+        source: returns the source of run times of a name.
+        entrant: returns the policy and acceptance of a name.
     """
 
     task: Callable[[str], Task]

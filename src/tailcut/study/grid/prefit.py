@@ -21,7 +21,7 @@ WINDOW = 10
 
 
 def needs_model(policy: str) -> bool:
-    """Whether a policy's name stands for the published forecaster without a model.
+    """Return whether a policy's name stands for the published forecaster without a model.
 
     Example:
         >>> needs_model("bdsgd:see=closed"), needs_model("bdsgd:model=m.safetensors"), needs_model("bayes")
@@ -31,7 +31,7 @@ def needs_model(policy: str) -> bool:
 
 
 def is_mixture(policy: str) -> bool:
-    """Whether a policy's name asks for our variant with a mixture emission."""
+    """Return whether a policy's name requests our variant with a mixture emission."""
     return MIXTURE in policy.split(":")
 
 
@@ -46,7 +46,7 @@ def with_model(policy: str, path: Path) -> str:
 
 
 def prefit(source: Callable[[str], Source], cluster: str, path: Path, mixture: bool = False) -> None:
-    """Train on a separate draw of a cluster and write the model; it costs the runs nothing.
+    """Train on a separate draw of a cluster and write the model; runs spend no time on it.
 
     Raises:
         InputError: the cluster is a recorded table, all of whose rounds are measured.

@@ -22,13 +22,13 @@ MUCH_LONGER = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What tuning and tables need of a run.
+    """The result of a run, as tuning and tables need it.
 
     Attributes:
         rate: base learning rate.
         ending: `reached`, `not reached` or `diverged`.
-        seconds: of virtual time to the target, infinite where it was not reached.
-        last: the target's figure at the last look, NaN where there was none.
+        seconds: virtual seconds to the target, infinite where it was not reached.
+        last: the target's figure at the last evaluation, NaN where there was none.
     """
 
     rate: float
@@ -40,7 +40,8 @@ class Result:
 def try_rates(study: Study, makers: Makers, place: Place, rates: Sequence[float]) -> list[Result]:
     """Train at each rate, without a journal; a policy that only counts gradients has one schedule for all.
 
-    A rate that takes much longer than another one did is given up: it counts as one that did not get there.
+    A run that takes much longer than that of another rate is stopped: it counts as one that missed the
+    target.
     """
     setup = _alone(study, makers, place)
     schedule = None if setup.follows else Schedule(setup.stream())
@@ -54,7 +55,7 @@ def try_rates(study: Study, makers: Makers, place: Place, rates: Sequence[float]
 
 
 def run(study: Study, makers: Makers, place: Place, rate: float, journal: Path) -> Result:
-    """Train once and write the journal; one that was there is replaced."""
+    """Train once and write the journal, which replaces an older one."""
     setup = _alone(study, makers, place)
     trainer = setup.trainer(rate)
     writer = Writer(journal, setup.head(rate, trainer))
@@ -67,7 +68,7 @@ def run(study: Study, makers: Makers, place: Place, rate: float, journal: Path) 
 
 
 def _alone(study: Study, makers: Makers, place: Place) -> Setup:
-    # One process per core: more threads would only stand in each other's way.
+    # There is one process per core: more threads would only slow each other down.
     torch.set_num_threads(1)
     return Setup.of(study, makers, place)
 

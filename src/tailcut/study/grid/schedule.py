@@ -1,4 +1,4 @@
-"""The updates of a policy on given run times, worked out once for every training that follows them."""
+"""The updates of a policy on given run times, computed once for all trainings that use them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tailcut.work import Update
 
 
 class Schedule:
-    """Updates that do not depend on what gradients show: kept as they are first asked for.
+    """Updates that do not depend on gradients: each is kept when it is first requested.
 
     Args:
-        stream: of a policy that counts gradients, and asks no more of them.
+        stream: updates of a policy that only counts gradients.
     """
 
     def __init__(self, stream: Updates) -> None:
@@ -23,7 +23,7 @@ class Schedule:
         self._done: list[Update] = []
 
     def again(self) -> Updates:
-        """All updates from the first on; what they are answered is not looked at."""
+        """Yield all updates from the first on; values that are sent back are ignored."""
         place = 0
         while True:
             if place == len(self._done):
@@ -36,13 +36,13 @@ class Schedule:
 
 
 def stream_of(entrant: Entrant, draw: Draw, late_finish: bool, jobs: Jobs | None = None) -> Updates:
-    """The updates of a policy on drawn run times, to the end of the table.
+    """Return the updates of a policy on drawn run times, to the end of the table.
 
     Args:
         entrant: the policy.
         draw: run times.
-        late_finish: whether late workers finish first.
-        jobs: which mini-batch each piece of work is; by default the one of its row.
+        late_finish: whether late workers finish their work first.
+        jobs: chooses the mini-batch of each piece of work; by default the one of its row.
     """
     fixed = entrant.policy.rule.fixed_count(draw.table.workers)
     plain = entrant.whole_and_fresh and draw.table.whole and not late_finish and jobs is None
@@ -61,5 +61,5 @@ def stream_of(entrant: Entrant, draw: Draw, late_finish: bool, jobs: Jobs | None
 
 
 def looks_at_gradients(entrant: Entrant) -> bool:
-    """Whether a policy's decisions follow what gradients show, so that every training has a schedule of its own."""
+    """Return whether a policy's decisions depend on gradients, so that each training has its own schedule."""
     return entrant.policy.rule.objective_name != "count"

@@ -1,4 +1,4 @@
-"""What the runs of one place in the grid share: its objects, its settings, and how to begin anew."""
+"""The setup that the runs of one place in the grid share: objects, settings, and parts of a new run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SOFTSYNC = "softsync"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a run stands in the grid; `policy` is one of the arm's."""
+    """The place of a run in the grid; `policy` is one of the arm's."""
 
     task: str
     cluster: str
@@ -45,15 +45,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """All that the runs of one place share.
+    """The setup that the runs of one place share.
 
     Attributes:
-        study, place: what was asked for.
-        task, entrant: what the names stand for.
-        budget: run times, and how long a run may take.
+        study, place: the study and the place in its grid.
+        task, entrant: objects that the names stand for.
+        budget: run times, and the time that a run may take.
         stale: weight of stale gradients.
         rule: name of the learning-rate rule.
-        target: to be reached.
+        target: target to be reached.
         batch: samples in a worker's mini-batch.
     """
 
@@ -69,10 +69,10 @@ class Setup:
 
     @staticmethod
     def of(study: Study, makers: Makers, place: Place) -> Setup:
-        """Look up names, draw run times.
+        """Look up names and draw run times.
 
         Raises:
-            ParameterError: what is asked for does not go together.
+            ParameterError: settings do not go together.
         """
         task, entrant = makers.task(place.task), makers.entrant(place.policy)
         objective = entrant.policy.rule.objective_name
@@ -91,10 +91,10 @@ class Setup:
         return Setup(study, place, task, entrant, budget, stale, rule, target, batch)
 
     def refuse_impossible(self) -> None:
-        """Say so where more workers are waited for than there are.
+        """Refuse a policy that waits for more workers than there are.
 
         Raises:
-            ParameterError: they are.
+            ParameterError: the policy does so.
         """
         rule: Rule[Any, Any] | None = self.entrant.policy.rule
         while rule is not None:
@@ -109,43 +109,43 @@ class Setup:
 
     @property
     def draw(self) -> Draw:
-        """Run times."""
+        """The run times."""
         return self.budget.draw
 
     @property
     def workers(self) -> int:
-        """Of the cluster."""
+        """The number of workers in the cluster."""
         return self.draw.table.workers
 
     @property
     def follows(self) -> bool:
-        """Whether the schedule depends on the training."""
+        """Return whether the schedule depends on the training."""
         return looks_at_gradients(self.entrant)
 
     @property
     def optimiser(self) -> str:
-        """The arm's, or the study's."""
+        """The arm's optimizer, or the study's."""
         return self.place.arm.optimiser or self.study.optimiser
 
     @property
     def look(self) -> Look:
-        """When to look at the net."""
+        """The schedule of evaluations of the net."""
         every = self.study.every * self.workers
         return Look(self.target, every, self.budget.seconds, beyond=self.study.beyond)
 
     def quick_look(self, seconds: Seconds) -> Look:
-        """For tuning: the target is enough, and after so many seconds of virtual time the run is given up."""
+        """Return the `Look` for tuning: a run ends at its target, or after `seconds` of virtual time."""
         return replace(self.look, seconds=min(seconds, self.budget.seconds), beyond=False)
 
     def stream(self) -> Updates:
-        """The updates, from the first on."""
+        """Return the updates, from the first on."""
         jobs = None
         if self.study.requeue or type(self.task).work is not Task.work:
             jobs = TaskJobs(self.task, self.place.seed, self.study.requeue)
         return stream_of(self.entrant, self.draw, self.study.late == "finish", jobs)
 
     def recipe(self, rate: float) -> Recipe:
-        """How gradients become updates."""
+        """Return the recipe by which gradients become updates."""
         return Recipe(
             rate,
             rule_of(self.rule, self.study.warm_up),
@@ -156,16 +156,16 @@ class Setup:
         )
 
     def trainer(self, rate: float) -> Trainer:
-        """A fresh one."""
+        """Return a new trainer."""
         keeps = self.entrant.acceptance.keeps_work
         return Trainer(self.task, self.recipe(rate), self.workers, self.batch, self.place.seed, keeps)
 
     def meter(self) -> Meter:
-        """A fresh one."""
+        """Return a new meter."""
         return Meter(self.workers, self.draw.overhead, self.entrant.acceptance.refill)
 
     def head(self, rate: float, trainer: Trainer) -> Head:
-        """What is run, for the journal."""
+        """Return the head of the journal."""
         return Head(
             task=self.place.task,
             cluster=self.place.cluster,
@@ -188,7 +188,7 @@ class Setup:
 
 
 def _target(study: Study, task: Task) -> Target:
-    """The study's, or the task's own."""
+    """Return the study's target, or the task's own."""
     if study.target is None:
         return task.target
     if study.figure is None or study.figure == task.target.figure:
@@ -197,10 +197,10 @@ def _target(study: Study, task: Task) -> Target:
 
 
 def refuse_unknown_figure(study: Study, name: str, task: Task) -> None:
-    """Say so where a task does not know the figure in which a study tells its target.
+    """Refuse a study whose target is about a figure that the task does not have.
 
     Raises:
-        UnknownNameError: it does not.
+        UnknownNameError: the task does not have it.
     """
     if study.figure is not None:
         known = task.evaluate(task.net(0))

@@ -1,4 +1,4 @@
-"""Arms held against the best static one, seed by seed: the same delays, the same data."""
+"""Comparison of arms with the best static one, seed by seed, with the same delays and data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailcut.study.statistics import UNKNOWN, Interval, holm, sign_flip_test, t_
 from tailcut.types import FloatArray, Seconds
 
 MARGIN = 1.03
-"""An arm that takes no more than this many times as long is not worse."""
+"""Largest ratio of times to the target at which an arm counts as not worse."""
 ERROR = 0.025
 """Chance of a false verdict of one kind among all arms of a table, at most: 5 % for both directions together."""
 
@@ -23,12 +23,12 @@ Test: TypeAlias = Literal["permutation", "t"]
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The way of one run to the target, or the end of its budget.
+    """The end of one run, at the target or at the end of its budget.
 
     Attributes:
-        seconds: to the target; infinite where it was not reached.
-        ended: when the run ended.
-        diverged: whether it can never get there.
+        seconds: seconds to the target; infinite where it was not reached.
+        ended: seconds at which the run ended.
+        diverged: whether the run can never reach the target.
     """
 
     seconds: Seconds
@@ -38,21 +38,23 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """Time to target over that of a best static arm.
+    """The ratio of an arm's time to target to that of the best static arm.
 
     Attributes:
-        reference: that arm.
-        seeds: on which at least one of the two reached the target.
-        ratios: one for each of them; infinite where only the other one did, 0 where only this one did.
-        undecided: seeds on which neither did, which are left out.
-        mean: geometric mean of the ratios; a reference that did not get there counts as if it had at its end, so that
-            the mean is the most it can be.
-        interval: of that mean, by Student's t on logarithms; an end is 0 or infinite where a run did not get there.
-        least, most: `(seeds,)` logarithms that the true ratios are not below, and not above.
-        test: which test the chances are of.
-        sooner: chance of such ratios where the arm is no sooner, corrected for all arms of the table.
-        not_worse: the same where it takes at least `MARGIN` times as long.
-        worse: the same where it takes at most `MARGIN` times as long.
+        reference: name of the best static arm.
+        seeds: seeds on which at least one of the two arms reached the target.
+        ratios: ratio on each of these seeds; infinite where only the reference reached it, 0 where only this
+            arm did.
+        undecided: number of seeds on which neither did, which are left out.
+        mean: geometric mean of the ratios, as an upper bound: a reference that missed the target counts as if
+            it had reached it when it ended.
+        interval: interval of that mean, by Student's t on logarithms; an end is 0 or infinite where a run
+            missed it.
+        least, most: `(seeds,)` lower and upper bounds of the logarithms of the true ratios.
+        test: name of the test that the chances are from.
+        sooner: chance of such ratios if the arm is no sooner, corrected for all arms of the table.
+        not_worse: the same chance if the arm takes at least `MARGIN` times as long.
+        worse: the same chance if the arm takes at most `MARGIN` times as long.
     """
 
     reference: str
@@ -70,7 +72,7 @@ class Against:
 
     @property
     def verdict(self) -> Verdict:
-        """What the corrected chances show."""
+        """The verdict by the corrected chances."""
         if self.sooner <= ERROR:
             return "sooner"
         if self.not_worse <= ERROR:
@@ -79,17 +81,17 @@ class Against:
 
 
 def reference_of(arm: str, rate_rule: str, best_static: str, arms: Sequence[str]) -> str | None:
-    """The best static arm that an arm is held against.
+    """Return the best static arm that an arm is compared with.
 
     Args:
-        arm: which.
-        rate_rule: of the arm.
-        best_static: the name in the study; `best_static rate_rule`, where there is such an arm, has the same
-            learning-rate rule and is preferred.
-        arms: that there are.
+        arm: name of the arm.
+        rate_rule: learning-rate rule of the arm.
+        best_static: name in the study; an arm named `best_static rate_rule`, which has the same learning-rate
+            rule, is preferred.
+        arms: names of all arms.
 
     Returns:
-        None where there is no such arm, or it is one itself.
+        The name; None where there is no such arm, or `arm` is one itself.
 
     Example:
         >>> reference_of("bayes gain", "gain", "best static", ["bayes gain", "best static", "best static gain"])
@@ -102,12 +104,12 @@ def reference_of(arm: str, rate_rule: str, best_static: str, arms: Sequence[str]
 
 
 def held_against(reference: str, mine: Mapping[int, Reach], other: Mapping[int, Reach]) -> Against:
-    """Ratios of times to target, paired by seed. Their chances are still to be told: see `judged`.
+    """Return ratios of times to target, paired by seed. `judged` adds their chances.
 
     Args:
         reference: name of the other arm.
-        mine: how each seed came to the target.
-        other: the same of the reference.
+        mine: end of each seed's run.
+        other: the same for the reference.
     """
     both = sorted(mine.keys() & other.keys())
     decided = [seed for seed in both if min(mine[seed].seconds, other[seed].seconds) < math.inf]
@@ -140,7 +142,7 @@ def judged(found: Sequence[Against]) -> list[Against]:
     )
     sooner = _corrected(most, tests)
     not_worse = _corrected([logs - margin for logs in most], tests)
-    # The tests look for low values, so the ratios are turned around.
+    # The tests look for low values, so the ratios are inverted.
     worse = _corrected([margin - logs for logs in least], tests)
     return [
         replace(one, test=test, sooner=sooner[k], not_worse=not_worse[k], worse=worse[k])
@@ -155,7 +157,7 @@ def _corrected(values: Sequence[FloatArray], tests: Sequence[Test]) -> list[floa
 
 def _log_bounds(mine: Reach, other: Reach) -> tuple[float, float]:
     """Return the bounds of the logarithm of the ratio; at least one of the two runs got there."""
-    # Who was still on the way when it ended needs longer than that. Who diverged would never have got there.
+    # A run that ended without the target needs longer than that. A run that diverged never reaches it.
     if math.isinf(mine.seconds):
         return (math.inf if mine.diverged else math.log(mine.ended / other.seconds)), math.inf
     if math.isinf(other.seconds):

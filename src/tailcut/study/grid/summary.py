@@ -1,4 +1,4 @@
-"""From finished runs to the facts of a study."""
+"""The facts of a study, computed from its finished runs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tailcut.study.statistics import Interval, t_interval
 from tailcut.types import FloatArray, Seconds
 
 BYTES = 4
-"""A gradient's number travels in single precision."""
+"""Bytes of one number of a gradient: it is sent in single precision."""
 FEW = 10
-"""Seeds below which t tests take the place of exact permutation tests, or nothing much can be shown."""
+"""Number of seeds below which t tests replace exact permutation tests, or little can be shown."""
 
 
 def study_facts(found: Collected) -> StudyFacts:
-    """Facts of all finished runs."""
+    """Return the facts of all finished runs."""
     arms = _in_order([run.head.arm for run in found.runs], _named(found.study, "arms"))
     of_setting: dict[Setting, list[FinishedRun]] = {}
     for run in found.runs:
@@ -32,7 +32,7 @@ def study_facts(found: Collected) -> StudyFacts:
 
 
 def case_facts(setting: Setting, runs: Sequence[FinishedRun], study: Study | None) -> CaseFacts:
-    """Facts of the runs of one setting."""
+    """Return the facts of the runs of one setting."""
     of_arm: dict[str, list[FinishedRun]] = {}
     for name in _in_order([run.head.arm for run in runs], _named(study, "arms")):
         of_arm[name] = sorted((run for run in runs if run.head.arm == name), key=lambda run: run.head.seed)
@@ -87,7 +87,7 @@ def _time(runs: Sequence[FinishedRun]) -> TimeToTarget:
 
 
 def _interval(each: FloatArray, given: FloatArray) -> Interval:
-    """Return the interval of the mean time; unknown runs make it long, never short."""
+    """Return the interval of the mean time; runs without the target make it longer, never shorter."""
     if len(each) > 1 and np.isinf(given).any():
         return Interval(float("inf"), float("inf"))
     known = t_interval(given)
@@ -96,7 +96,7 @@ def _interval(each: FloatArray, given: FloatArray) -> Interval:
 
 
 def _given(run: FinishedRun) -> Seconds:
-    """The least that the target can have taken: a run that diverged would never have come there."""
+    """Return the least possible seconds to the target; infinite for a run that diverged."""
     match run.end.ending:
         case "reached":
             return run.end.seconds_to_target
@@ -143,7 +143,7 @@ def _notes(arms: Sequence[ArmFacts], study: Study | None) -> list[str]:
 
 
 def _edges(arms: Sequence[ArmFacts], study: Study | None) -> list[str]:
-    """The sentence about rates at the edge of their grid, for arms that the study still has."""
+    """Return the sentence about rates at the edge of their grid, for arms that the study still has."""
     if study is None:
         return []
     named = {arm.name: arm for arm in study.arms}
@@ -192,7 +192,7 @@ def _named(study: Study | None, what: str) -> list[str]:
 
 
 def _in_order(names: Sequence[str], order: Sequence[str]) -> list[str]:
-    """Each once: those of the study in its order, then others."""
+    """Return each name once: those of the study in its order, then others, sorted."""
     found = set(names)
     known = [name for name in order if name in found]
     return known + sorted(found - set(known))

@@ -1,4 +1,4 @@
-"""Which policy and learning rate an arm trains with: the best on seeds that no result uses."""
+"""Tuning: an arm trains with the policy and learning rate that are best on seeds that no result uses."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tailcut.study.grid.config import Arm, Study
 
-if TYPE_CHECKING:  # A report needs the rest of this module, and no torch.
+if TYPE_CHECKING:  # Reports use this module without torch.
     from tailcut.study.grid.folder import Try
 
 FIRST_SEED = 1000
-"""Of the tuning; results use 0, 1, …"""
+"""First seed of the tuning; results use 0, 1, …"""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What tuning chose for an arm on a task and cluster."""
+    """The choice of the tuning for an arm on a task and cluster."""
 
     policy: str
     rate: float
 
 
 def rates_of(study: Study, arm: Arm) -> tuple[float, ...]:
-    """The learning rates to try."""
+    """Return the learning rates to try for an arm."""
     return study.rates if arm.rates is None else arm.rates
 
 
 def edge_of(rate: float, rates: Sequence[float]) -> Literal["lowest", "highest"] | None:
-    """Return the end of the tried rates at which a chosen one is: a better one may lie beyond.
+    """Return the end of the tried rates at which a chosen rate is: a better one may lie beyond.
 
     Returns:
-        None within the grid, and where there was nothing to choose from.
+        The end; None inside the grid, and where there was only one rate.
 
     Example:
         >>> edge_of(0.4, (0.1, 0.2, 0.4)), edge_of(0.2, (0.1, 0.2, 0.4)), edge_of(0.4, (0.4,))
@@ -61,11 +61,11 @@ def edge_note(arms: Sequence[tuple[str, float, Sequence[float]]]) -> str | None:
 
 
 def best(tries: Sequence[Try], at: Literal["least", "most"]) -> Choice:
-    """The policy and rate that reached the target most often, then soonest, then came closest to it.
+    """Return the policy and rate that reached the target most often, then soonest, then came closest to it.
 
     Args:
-        tries: of one arm, task and cluster.
-        at: whether the target's figure has to be at least or at most something.
+        tries: runs of one arm, task and cluster.
+        at: whether the target's figure has to be at least or at most the target's value.
     """
     by_choice: dict[Choice, list[Try]] = {}
     for one in tries:
@@ -83,7 +83,7 @@ def _badness(tries: Sequence[Try], at: Literal["least", "most"]) -> tuple[float,
 
 
 def told(tries: Sequence[Try], chosen: dict[tuple[str, str, str], Choice]) -> dict[str, Any]:
-    """Choices and all that was tried, as plain values."""
+    """Return the choices and all runs of the tuning as plain values."""
     out: dict[str, Any] = {}
     for (task, cluster, arm), choice in chosen.items():
         mine = [one for one in tries if (one.task, one.cluster, one.arm) == (task, cluster, arm)]

@@ -1,4 +1,4 @@
-"""All experiments of a paper: their jobs spread over processes, what has ended kept, then what came of them."""
+"""The execution of a paper's experiments: jobs in several processes, their results kept, then findings."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tailcut.study.reproduce.findings import Finding
 from tailcut.study.reproduce.shelf import Shelf
 
 Tell: TypeAlias = Callable[[str, int, int], None]
-"""What has just ended, how much of this stage has, of how much."""
+"""Callback for progress: the first part of the finished job's key, the number of finished and of all jobs."""
 
 
 def carry_out(
     experiments: Sequence[Experiment], shelf: Shelf, kept: dict[str, Any], processes: int | None, tell: Tell
 ) -> tuple[Finding, ...]:
-    """Do all that is left to do; one finding for each experiment.
+    """Do all remaining jobs, and return one finding for each experiment.
 
     Args:
-        experiments: in the order in which they are shown.
-        shelf: where results go.
-        kept: results so far; those that end are added.
-        processes: None for one per core.
-        tell: whom to tell about progress.
+        experiments: experiments in the order in which they are shown.
+        shelf: folder of the results.
+        kept: results so far; new ones are added.
+        processes: number of processes; None for one per core.
+        tell: called with the progress.
     """
     while True:
-        # Two experiments may ask for one and the same job.
+        # Two experiments may need the same job.
         left = {job.key: job for experiment in experiments for job in experiment.jobs(kept)}
         if not left:
             break
@@ -41,7 +41,7 @@ def carry_out(
 
 
 def clocked(work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float]:
-    """The result of a call, and the seconds of processor time it took."""
+    """Return the result of a call, and its seconds of processor time."""
     began = process_time()
     result = work(*arguments)
     return result, process_time() - began

@@ -1,4 +1,4 @@
-"""Tables and curves of trainings that compete on one cluster."""
+"""Tables and curves of trainings that are compared on one cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailcut.study.reproduce.trainings import Contest
 from tailcut.types import FloatArray
 
 POINTS = 60
-"""Moments at which curves of several seeds are averaged."""
+"""Number of times at which curves of several seeds are averaged."""
 HEADINGS = (
     "arm",
     "policy",
@@ -30,7 +30,7 @@ HEADINGS = (
 
 
 def arms_sheet(contest: Contest, kept: Kept) -> Sheet:
-    """Every arm, the soonest first."""
+    """Return the table of all arms, the soonest first."""
     names = sorted((arm.name for arm in contest.arms), key=lambda name: mean(contest.seconds(name, kept)))
     rows = tuple(_row(contest, name, kept) for name in names)
     return Sheet(f"{contest.cluster}: mean (worst–best) of {contest.seeds} seeds", HEADINGS, rows)
@@ -55,7 +55,7 @@ def _row(contest: Contest, name: str, kept: Kept) -> tuple[str, ...]:
 
 
 def edges(contests: Sequence[Contest], kept: Kept) -> str:
-    """A sentence about arms whose best rate was the smallest or largest tried; empty where there are none."""
+    """Return a sentence on arms whose best rate was the smallest or largest tried; empty for none."""
     at_edge = [
         f"{arm.name} on {contest.cluster}"
         for contest in contests
@@ -68,7 +68,7 @@ def edges(contests: Sequence[Contest], kept: Kept) -> str:
 
 
 def accuracy_plot(contest: Contest, kept: Kept) -> Plot:
-    """Test accuracy against virtual time, averaged over the seeds."""
+    """Return the plot of test accuracy against virtual time, averaged over the seeds."""
     moments = np.linspace(0.0, contest.budget, POINTS + 1)[1:]
     lines = []
     for arm in contest.arms:
@@ -92,7 +92,7 @@ def accuracy_plot(contest: Contest, kept: Kept) -> Plot:
 
 
 def _at(run: dict[str, Any], moments: FloatArray) -> FloatArray:
-    """The newest figure at each moment, in per cent; NaN before the first."""
+    """Return the newest figure at each moment, in percent; NaN before the first."""
     seconds = np.array([0.0, *run["seconds"]])
     values = np.array([np.nan, *(np.nan if value is None else value for value in run["figure"])])
     out: FloatArray = 100.0 * values[np.searchsorted(seconds, moments, side="right") - 1]

@@ -1,4 +1,4 @@
-"""What an experiment is: jobs whose results are kept as plain values, and what is read off them."""
+"""The interface of an experiment: jobs whose results are kept as plain values, and a finding from them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tailcut.study.parallel import Job
 from tailcut.study.reproduce.findings import Finding
 
 Kept: TypeAlias = Mapping[str, Any]
-"""Results by the key of their job: whatever `json` can write and read."""
+"""Results by the key of their job; values that `json` can write and read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What all experiments of a command share.
+    """The objects that all experiments of a command share.
 
     Attributes:
-        makers: names to objects.
+        makers: functions that turn names into objects.
         models: folder of run-time models that were trained beforehand.
-        task: what is trained.
+        task: name of the task to train.
     """
 
     makers: Makers
@@ -43,16 +43,16 @@ class Experiment(ABC):
 
     @abstractmethod
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """What can be done now and has not been; asked again when that is done, until there is nothing left.
+        """Return remaining jobs that can be done now; it is called again after them, until it returns none.
 
         Keys begin with the experiment's own, unless two experiments share a job.
         """
 
     @abstractmethod
     def finding(self, kept: Kept) -> Finding:
-        """What came of it, once no jobs are left. Nothing random, nothing long."""
+        """Return the finding, once no jobs are left. It must be quick and deterministic."""
 
 
 def missing(jobs: Sequence[Job[str, Any]], kept: Kept) -> list[Job[str, Any]]:
-    """Those whose results are not kept yet."""
+    """Return the jobs whose results are not kept yet."""
     return [job for job in jobs if job.key not in kept]

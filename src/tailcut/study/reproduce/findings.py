@@ -1,4 +1,4 @@
-"""What an experiment leaves behind, as plain data: the terminal, the JSON and the page are all drawn from it."""
+"""The findings of an experiment as plain data, from which terminal output, JSON and page are made."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something that was said, and what became of it here.
+    """A claim of a paper or its readers, and whether it holds here.
 
     Attributes:
         text: the claim, one sentence.
         holds: whether it holds here.
-        figure: what was measured, so that anybody can judge again.
-        whose: who says so: a paper, its readers, or tailcut itself.
+        figure: measured values, so that a reader can judge again.
+        whose: author of the claim: a paper, its readers, or tailcut itself.
     """
 
     text: str
@@ -25,7 +25,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The verdict in words."""
         return "holds" if self.holds else "does not hold here"
 
 
@@ -34,10 +34,10 @@ class Line:
     """One curve.
 
     Attributes:
-        name: for the legend.
-        x, y: of the same length; NaN leaves a gap.
+        name: name in the legend.
+        x, y: coordinates, of the same length; NaN leaves a gap.
         low, high: worst and best of the seeds, as long as `y`; empty where there is one value alone.
-        look: a `line`, `dots` joined by nothing, or a `bound` that stands back.
+        look: a `line`, unconnected `dots`, or a `bound`, which is drawn less prominently.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Plot:
         x_label, y_label: with their units.
         lines: the curves.
         x_log, y_log: whether an axis is logarithmic.
-        steps: whether `x` takes few values that should all be named at the axis.
+        steps: whether `x` takes few values that should all be labels of the axis.
     """
 
     title: str
@@ -72,7 +72,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table of texts, the first column the names."""
+    """A table of texts, whose first column has the names."""
 
     title: str
     headings: tuple[str, ...]
@@ -81,13 +81,13 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one experiment found.
+    """The finding of one experiment.
 
     Attributes:
-        key: of the experiment.
-        title: what was asked.
-        setting: what was run, one or two sentences; every departure from the paper belongs here.
-        claims: each judged.
+        key: name of the experiment.
+        title: subject of the experiment.
+        setting: one or two sentences on the runs; every difference to the paper belongs here.
+        claims: judged claims.
         sheets, plots: the figures behind them.
     """
 
@@ -101,14 +101,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """All that came of one command.
+    """All findings of one command.
 
     Attributes:
-        paper: its short name.
-        title: of the paper, with its authors.
-        command: that made it.
+        paper: short name of the paper.
+        title: title of the paper, with its authors.
+        command: command line that made the findings.
         level: `quick` or `full`.
-        findings: one for each experiment.
+        findings: one finding for each experiment.
     """
 
     paper: str
@@ -124,7 +124,7 @@ class Reproduction:
 
 
 def outcome(claims: Sequence[Claim]) -> str:
-    """How many hold, in one sentence.
+    """Return a sentence on the number of claims that hold.
 
     Example:
         >>> outcome([Claim("a", True, "", "x"), Claim("b", False, "", "x")])
@@ -135,7 +135,7 @@ def outcome(claims: Sequence[Claim]) -> str:
 
 
 def plain(finding: Finding) -> dict[str, Any]:
-    """A finding as values that `json` writes: claims with their verdict in words, NaN as None."""
+    """Return a finding as values that `json` writes: claims with their verdict in words, NaN as None."""
     told = asdict(finding)
     for claim, found in zip(finding.claims, told["claims"], strict=True):
         found["verdict"] = claim.verdict

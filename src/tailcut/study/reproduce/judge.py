@@ -1,4 +1,4 @@
-"""When a claim holds, and the figure that is shown for it: mean (worst–best) over the seeds, compared seed by seed."""
+"""Judgment of claims seed by seed, and the figure shown for them: mean (worst–best) over the seeds."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 SURE = 2.0 / 3.0
-"""Share of the seeds on which one has to be better, besides being better on average."""
+"""Share of the seeds on which one arm has to be better, besides being better on average."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A quantity: how it reads, and which way is better.
+    """A quantity, with its format and its better direction.
 
     Attributes:
-        unit: stands behind the numbers; empty for none.
+        unit: unit written after the numbers; empty for none.
         more: whether more is better.
-        digits: after the point; None for three significant ones.
-        never: what is said for an infinite value.
+        digits: digits after the point; None for three significant ones.
+        never: text for an infinite value.
     """
 
     unit: str = ""
@@ -28,7 +28,7 @@ class Measure:
     never: str = "never"
 
     def number(self, value: float) -> str:
-        """Without the unit.
+        """Return a value as text, without the unit.
 
         Example:
             >>> Measure().number(12.345), Measure(digits=1).number(12.345), Measure().number(float("inf"))
@@ -42,7 +42,7 @@ class Measure:
         return f"{value:.{max(0, 2 - size)}f}"
 
     def told(self, values: Sequence[float]) -> str:
-        """Mean (worst–best); of those that have a value at all.
+        """Return values as text, mean (worst–best); the mean is of finite values.
 
         Example:
             >>> Measure("s").told([3.0, 1.0, 2.0])
@@ -61,7 +61,7 @@ class Measure:
         return f"{self.number(mean(reached))} ({self.number(worst)}–{self.number(best)}){unit}{some}"
 
     def better(self, ours: float, theirs: float) -> bool:
-        """Whether one value is strictly better."""
+        """Return whether `ours` is strictly better."""
         return ours > theirs if self.more else ours < theirs
 
 
@@ -72,13 +72,13 @@ SHARE = Measure("", more=True, digits=3)
 
 
 def mean(values: Sequence[float]) -> float:
-    """Infinite where one of them is."""
+    """Return the mean, infinite where one of the values is."""
     return sum(values) / len(values)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the first is better, on average and on most seeds; and the figure."""
+    """A verdict on two arms: the first is better, on average and on most seeds, or not; and the figure."""
 
     holds: bool
     figure: str
@@ -87,7 +87,7 @@ class Verdict:
 def compared(
     measure: Measure, ours: tuple[str, Sequence[float]], theirs: tuple[str, Sequence[float]]
 ) -> Verdict:
-    """Two arms seed by seed, both on the same seeds in the same order.
+    """Compare two arms seed by seed, both on the same seeds in the same order.
 
     Example:
         >>> compared(SECONDS, ("a", [1.0, 2.0, 3.0]), ("b", [2.0, 3.0, 2.5])).figure
@@ -102,7 +102,7 @@ def compared(
 
 
 def grows(values: Sequence[float], slack: float = 0.0) -> bool:
-    """Whether values rise from the first to the last and never fall by more than `slack` on the way.
+    """Return whether values rise from first to last and never fall by more than `slack` in one step.
 
     Example:
         >>> grows([1.0, 2.0, 1.95], slack=0.1), grows([1.0, 2.0, 0.5])

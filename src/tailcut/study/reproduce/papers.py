@@ -23,9 +23,9 @@ from tailcut.study.reproduce.trainings import Contest
 
 SMALL, LARGE = "xeon158", "knl2175"
 DIGITS = "digits"
-"""What is trained where nothing else is asked for, and always where many short runs are needed."""
+"""Task to train by default, and always where many short runs are needed."""
 EDITION = 1
-"""Of the experiments: results of another one are not gone on with."""
+"""Edition of the experiments: a command is not resumed with results of another edition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,9 @@ class Paper:
     """A paper whose experiments can be run.
 
     Attributes:
-        title: with authors and number.
-        experiments: bench and whether in full, to the experiments in the order in which they are shown.
+        title: authors, title and number.
+        experiments: function of the bench and of whether to run in full; it returns the experiments in the
+            order in which they are shown.
     """
 
     title: str
@@ -83,7 +84,7 @@ def _beside(bench: Bench, full: bool, cluster: str) -> Contest:
 
 
 def _every(bench: Bench) -> float:
-    """Larger data take longer to be looked at."""
+    """Return the gradients per worker between evaluations: more for larger data, which take longer."""
     return 0.5 if bench.task == DIGITS else 5.0
 
 

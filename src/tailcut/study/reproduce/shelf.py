@@ -1,6 +1,6 @@
-"""The results of a command in its folder: one line each, so that an interrupted command goes on.
+"""The results of a command in its folder: one line each, so that an interrupted command can be resumed.
 
-kept.jsonl      what is reproduced, then one line per job that has ended
+kept.jsonl      settings of the reproduction, then one line per finished job
 models/         run-time models that were trained beforehand
 claims.json     every claim with its verdict and its figure
 index.html      the page
@@ -24,25 +24,25 @@ MAX_KEPT_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A folder of results."""
+    """A folder with the results of a command."""
 
     root: Path
 
     @property
     def models(self) -> Path:
-        """Folder of run-time models."""
+        """The folder of run-time models."""
         return self.root / "models"
 
     @property
     def page(self) -> Path:
-        """The page."""
+        """The path of the page."""
         return self.root / "index.html"
 
     def claim(self, what: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the folder, or see that it belongs to the same reproduction; the results in it.
+        """Create the folder, or check that it belongs to the same reproduction; return the results in it.
 
         Args:
-            what: is reproduced; a folder with anything else is refused.
+            what: settings of the reproduction; a folder with others is refused.
 
         Raises:
             InputError: the folder holds something else.
@@ -57,13 +57,13 @@ class Shelf:
         return {}
 
     def keep(self, key: str, result: Any, seconds: float) -> None:
-        """Add the result of a job, and the seconds of processor time it took."""
+        """Append the result of a job, and its seconds of processor time."""
         line = json.dumps({"key": key, "seconds": round(seconds, 3), "result": result})
         with self._file.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
     def write_claims(self, told: Any) -> None:
-        """All findings as JSON."""
+        """Write all findings as JSON."""
         with replacing(self.root / "claims.json") as file:
             file.write(json.dumps(told, indent=1, allow_nan=False).encode())
 
@@ -85,13 +85,13 @@ class Shelf:
                 "this one to begin anew."
             )
         if lines[-2:-1] and not text.endswith("\n"):
-            # Half a line from an earlier end: what is kept next must not be glued to it.
+            # After half a line of an interrupted command the next result must begin on a new line.
             with self._file.open("a", encoding="utf-8") as file:
                 file.write("\n")
         found = {}
         for line in lines:
             told = _value(line)
-            # A damaged line is as if its job had not been done.
+            # A damaged line is skipped, so that its job is repeated.
             if isinstance(told, dict) and isinstance(told.get("key"), str) and "result" in told:
                 found[told["key"]] = told["result"]
         return found

@@ -1,4 +1,4 @@
-"""Jobs that only time: order statistics of a cluster, and policies against its run times."""
+"""Jobs without training: order statistics of a cluster, and policies on its run times."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from tailcut.study.parallel import Job
 from tailcut.study.reproduce.experiment import Bench
 
 CLAIRVOYANT, STATIC = "clairvoyant", "best-static"
-"""Bounds that may stand where a policy is named."""
+"""Names of bounds, which `timed` takes in place of a policy's name."""
 LAW_SEED = 3000
-"""Of run times from which laws are read; no run uses them."""
+"""Seed of the run times from which laws are estimated; no run uses it."""
 
 
 def order_means(makers: Makers, cluster: str, rounds: int) -> dict[str, list[float]]:
-    """`(n,)` mean and median seconds of each order statistic of a cluster's run times."""
+    """Return `(n,)` mean and median seconds of each order statistic of a cluster's run times."""
     ordered = np.sort(makers.source(cluster).draw(LAW_SEED, rounds).table.seconds, axis=1)
     return {"mean": ordered.mean(axis=0).tolist(), "median": np.median(ordered, axis=0).tolist()}
 
 
 def timed(makers: Makers, cluster: str, policy: str, seed: int, rounds: int, warm_up: int) -> dict[str, Any]:
-    """One policy, or a bound, on one sample of a cluster.
+    """Run one policy, or a bound, on one sample of a cluster.
 
     Args:
-        makers: names to objects.
-        cluster: where run times come from.
-        policy: or `clairvoyant`, or `best-static`.
-        seed: of the sample.
-        rounds: of the sample.
-        warm_up: first rounds that figures leave out.
+        makers: functions that turn names into objects.
+        cluster: name of the cluster.
+        policy: name of a policy, or `clairvoyant`, or `best-static`.
+        seed: seed of the sample.
+        rounds: number of rounds in the sample.
+        warm_up: number of first rounds that rates leave out.
 
     Returns:
         `workers`, `rate` in gradients per second after the warm-up, `idle` share, and round by round `counts` and
@@ -63,12 +63,12 @@ def timed(makers: Makers, cluster: str, policy: str, seed: int, rounds: int, war
 
 
 def model_file(bench: Bench, cluster: str) -> Path:
-    """The published forecaster's model of a cluster."""
+    """Return the path of the published forecaster's model of a cluster."""
     return bench.models / f"{cluster.replace(':', '_')}.safetensors"
 
 
 def model_jobs(bench: Bench, clusters: tuple[str, ...]) -> list[Job[str, Any]]:
-    """Train what is not there yet, on run times that nothing else uses."""
+    """Return jobs that train missing models, on run times that nothing else uses."""
     return [
         Job(f"models/{cluster}", prefit, (bench.makers.source, cluster, path))
         for cluster in clusters
@@ -78,6 +78,6 @@ def model_jobs(bench: Bench, clusters: tuple[str, ...]) -> list[Job[str, Any]]:
 
 
 def published(bench: Bench, cluster: str, closed: bool = False) -> str:
-    """The published policy with the model of a cluster; `closed`: it sees what closed rounds show."""
+    """Return the name of the published policy with a cluster's model; `closed` is for see=closed."""
     see = ":see=closed" if closed else ""
     return f"bdsgd{see}:model={model_file(bench, cluster)}"

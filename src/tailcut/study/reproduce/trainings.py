@@ -20,7 +20,7 @@ from tailcut.study.reproduce.judge import mean
 from tailcut.types import Seconds
 
 LAST = 5
-"""Looks at the net whose mean is the final figure."""
+"""Number of last evaluations of the net whose mean is the final figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,19 @@ class Contest:
     """Several ways to train one task on one cluster: each tuned on other seeds, then run on the same ones.
 
     Attributes:
-        key: of the experiment, the first part of every job's key.
-        bench: names to objects, and the task.
-        cluster: as `tailcut` names it.
+        key: name of the experiment, the first part of every job's key.
+        bench: functions that turn names into objects, and the task.
+        cluster: name as in `tailcut`.
         arms: ways to train.
         budget: seconds of virtual time that every run lasts.
         rounds: rows of run times; enough for the budget.
         tune_rounds: rows of run times to tune on; enough for most to reach the target.
         rates: base learning rates to tune over.
-        optimiser: of all of them.
-        seeds: runs of each.
-        tune_seeds: runs of each candidate.
-        every: gradients from one look at the net to the next, as a share of the workers.
-        beyond: whether runs go on after the target, to the end of the budget.
+        optimiser: name of the optimizer of all arms.
+        seeds: number of runs of each arm.
+        tune_seeds: number of runs of each candidate.
+        every: gradients from one evaluation of the net to the next, as a share of the workers.
+        beyond: whether runs continue after the target, to the end of the budget.
         batch: samples in a mini-batch; None for the task's.
     """
 
@@ -60,7 +60,7 @@ class Contest:
     batch: int | None = None
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """Tuning first, then runs of every arm that is tuned."""
+        """Return the jobs of the tuning first, then the runs of every arm."""
         tuning = [
             Job(
                 self._tune_key(arm, policy, seed),
@@ -71,7 +71,7 @@ class Contest:
             for policy in arm.policies
             for seed in range(FIRST_SEED, FIRST_SEED + self.tune_seeds)
             for rates in [arm.rates or self.rates]
-            # What has one candidate alone need not be tried.
+            # An arm with only one candidate needs no tuning.
             if len(rates) * len(arm.policies) > 1
             for place in [Place(self.bench.task, self.cluster, arm, policy, seed)]
         ]
@@ -89,7 +89,7 @@ class Contest:
         return missing(runs, kept)
 
     def chosen(self, arm: Arm, kept: Kept) -> tuple[str, float]:
-        """Policy and base rate that reached the target on most tuning seeds, then soonest, then came closest."""
+        """Return the policy and rate that reached the target most often, then soonest, then came closest."""
         if len(arm.policies) * len(arm.rates or self.rates) == 1:
             return arm.policies[0], (arm.rates or self.rates)[0]
         tried: dict[tuple[str, float], list[dict[str, Any]]] = {}
@@ -100,21 +100,21 @@ class Contest:
         return min(tried, key=lambda choice: _badness(tried[choice]))
 
     def at_edge(self, arm: Arm, kept: Kept) -> bool:
-        """Whether the chosen rate is the smallest or largest that was tried: a better one may lie beyond."""
+        """Return whether the chosen rate is the smallest or largest tried: a better one may lie beyond."""
         rates = arm.rates or self.rates
         return len(rates) > 1 and self.chosen(arm, kept)[1] in (min(rates), max(rates))
 
     def runs(self, name: str, kept: Kept) -> list[dict[str, Any]]:
-        """The runs of an arm, seed by seed."""
+        """Return the runs of an arm, seed by seed."""
         arm = next(arm for arm in self.arms if arm.name == name)
         return [kept[self._run_key(arm, seed)] for seed in range(self.seeds)]
 
     def seconds(self, name: str, kept: Kept) -> list[float]:
-        """Virtual seconds to the target, infinite where it was not reached."""
+        """Return virtual seconds to the target, seed by seed; infinite where it was not reached."""
         return [unless_none(run["reached"], math.inf) for run in self.runs(name, kept)]
 
     def finals(self, name: str, kept: Kept) -> list[float]:
-        """Final accuracy in per cent."""
+        """Return the final accuracy in percent, seed by seed."""
         return [100.0 * run["final"] for run in self.runs(name, kept)]
 
     def _study(self, rounds: int) -> Study:
@@ -131,7 +131,7 @@ class Contest:
         )
 
     def _tune_key(self, arm: Arm, policy: str, seed: int) -> str:
-        # A model's path would tie the key to a folder.
+        # The key is without the model's path, so that it does not depend on the folder.
         return f"{self.key}/{self.cluster}/{arm.name}/tune/{policy.partition(':model=')[0]}/{seed}"
 
     def _run_key(self, arm: Arm, seed: int) -> str:
@@ -149,7 +149,7 @@ def tune(study: Study, makers: Makers, place: Place, rates: Sequence[float]) -> 
 def course(
     study: Study, makers: Makers, place: Place, rate: float, budget: Seconds, beyond: bool
 ) -> dict[str, Any]:
-    """Train once for a budget of virtual time, or only until the target; the whole curve."""
+    """Train once for a budget of virtual time, or only until the target, and return the whole curve."""
     with one_thread():
         setup = Setup.of(study, makers, place)
         look = replace(setup.look, seconds=budget, beyond=beyond)
@@ -158,7 +158,7 @@ def course(
 
 
 def told(trained: Trained, look: Look, figure: str) -> dict[str, Any]:
-    """A training as plain values; a net that has come to nothing knows nothing: its final figure is 0."""
+    """Return a training as plain values; the final figure is 0 if the net diverged or has no finite figure."""
     points = trained.points
     values = [finite(point.figures[figure]) for point in points]
     seen = [value for value in values[-LAST:] if value is not None]
@@ -180,12 +180,12 @@ def told(trained: Trained, look: Look, figure: str) -> dict[str, Any]:
 
 
 def finite(value: float) -> float | None:
-    """None for what is not a number or has no end: `json` knows neither."""
+    """Return the value, or None for NaN and infinities, which JSON does not have."""
     return value if math.isfinite(value) else None
 
 
 def unless_none(value: float | None, otherwise: float) -> float:
-    """The value, or what it stands for."""
+    """Return the value, or `otherwise` if it is None."""
     return otherwise if value is None else value
 
 

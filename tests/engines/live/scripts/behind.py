@@ -1,4 +1,4 @@
-"""A run in which worker 1 is late by more updates than anybody keeps; it writes what came of that."""
+"""A run in which worker 1 is late by more updates than any worker keeps; it writes the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
     inner = torch.optim.Adam(net.parameters(), lr=0.1)
-    # Nobody keeps more than the newest update.
+    # Every worker keeps only the newest update.
     opt = tailcut.Optimizer(inner, net, policy="backup:c=2", total=TOTAL, log_bytes=0, max_wait=100.0)
     far, back = out / "far", out / "back"
     seen = []
@@ -31,8 +31,8 @@ if __name__ == "__main__":
             far.touch()
         while late and not far.exists():
             time.sleep(0.01)
-        # Versions come slowly until it is back, and then nobody is late any more.
-        # On a busy machine it is long in coming back.
+        # Versions come slowly until the late worker is back, and then no worker is late any more.
+        # On a busy machine it takes long to come back.
         time.sleep(0.0 if back.exists() else 0.02 if opt.version < 60 else 1.0)
         opt.zero_grad()
         generator = torch.Generator().manual_seed(100 * opt.version + opt.worker)

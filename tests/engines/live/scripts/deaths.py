@@ -17,9 +17,9 @@ from tailcut.engines.live.data.reducing import ReduceError
 from tailcut.engines.live.worker import updating
 
 DIE = {5: ("computing", 5), 4: ("reducing", 10), 3: ("applying", 15), 2: ("reducing", 25)}
-"""Who is killed: doing what, at which version."""
+"""Workers that are killed: the phase and the version of each death."""
 PRETENDS, UNDONE = 1, 20
-"""Who takes one reduction that has ended for one that did not, and at which version."""
+"""The worker that reports a completed reduction as failed, and the version."""
 TOTAL = 30
 
 reduces, applies = updating.reduce, updating.Replica.apply

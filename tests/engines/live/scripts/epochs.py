@@ -54,7 +54,7 @@ if __name__ == "__main__":
         computed = 0
         for (batch,) in batches:
             if opt.version >= dies_at:
-                # Both have this version by then: who dies with it alone takes the run along, which then ends with 1.
+                # Wait until both have this version: if the only holder died, the run would end with code 1.
                 (out / f"dies {opt.worker}").write_text("")
                 while len(list(out.glob("dies *"))) < 2 or not list((out / "kept").glob("v*.safetensors")):
                     time.sleep(0.01)

@@ -34,7 +34,7 @@ if __name__ == "__main__":
     for place in range(int(workers)):
         child = os.fork()
         if not child:
-            # As the top of a program would: an error is shown, noted, and the exit code.
+            # Exit like a program: an error is shown, noted, and sets the exit code.
             worker(place, folder, script)
             sys.exit()
         children.append(child)

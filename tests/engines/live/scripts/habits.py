@@ -1,4 +1,4 @@
-"""What many training scripts do, one after the other in two workers; every worker writes what came of it as JSON.
+"""Run habits of training scripts, one after the other, in two workers; each writes its results as JSON.
 
 Each habit that DDP has too is trained by DDP first, with the same data and the same first weights.
 """
@@ -127,7 +127,7 @@ def unequal() -> dict[str, Any]:
 
 
 def epochs_alone(loader: Iterable[Any]) -> None:
-    """Nobody says how many updates an epoch has, and the loaders do not agree."""
+    """Loop over epochs without a given number of updates, with loaders of different lengths."""
     net = Deep(None)
     opt = wrapped(net)
     for _, batches in opt.epochs(loader, 1):

@@ -27,7 +27,7 @@ def pause(version: int) -> float:
 
 
 def schedule(version: int) -> float:
-    """What learning rates are multiplied by."""
+    """Return the factor of the learning rates."""
     return 1.0 / (1.0 + 0.1 * version)
 
 

@@ -98,7 +98,7 @@ def early() -> dict[str, Any]:
 
 
 def meetings() -> dict[str, Any]:
-    """Everybody is slow in its turn; at every 5th version, all reduce something of their own."""
+    """Train with each worker slow in turn; at every 5th version all workers reduce a tensor of their own."""
     opt, net = wrapped(policy="backup:c=1", total=20)
     met, late, saved = [], 0, 0.0
     for _ in opt.rounds(range(1000)):

@@ -34,7 +34,7 @@ if __name__ == "__main__":
     first, died = opt.version, out / f"died.{opt.worker}"
     for _ in opt.rounds(range(1000)):
         if opt.version == dies_at and not died.exists():
-            # Published in the background, once everybody is known to have come there.
+            # The checkpoint is published in the background, once all workers are known to have this version.
             while not list((out / "kept").glob("v*.safetensors")):
                 time.sleep(0.01)
             died.touch()

@@ -20,7 +20,7 @@ from tailcut.testing.chaos.processes import children
 
 EPOCHS, UPDATES = 2, 5
 RATES = [0.1] * EPOCHS * UPDATES
-"""There is none for the version after the last update."""
+"""Learning rates by version; the version after the last update has none."""
 
 
 class Stream:

@@ -1,4 +1,4 @@
-"""A run whose worker 1 is killed, and comes back when all updates are made but not everybody has left."""
+"""A run whose worker 1 is killed, and comes back when all updates are made but workers are still there."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if __name__ == "__main__":
         net(torch.ones(2, 4)).square().mean().backward()
         opt.step()
         if opt.version == TOTAL:
-            # Nobody may end before: then who was killed would not be started again at all.
+            # No worker may end before, or the killed one would not be restarted at all.
             until = time.monotonic() + AT_MOST
             while not refused.exists() and time.monotonic() < until:
                 time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Checkpoints of live training: whole states in files, published once everybody has them; and positions in the data.
+"""Checkpoints of live training, published once all workers have reached them; and positions in the data.
 
 Checkpoints.stage ─▶ (written in the background) ─▶ Checkpoints.confirmed ─▶ FOLDER/v00000120.safetensors ─▶ newest
 """

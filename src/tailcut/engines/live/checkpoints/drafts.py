@@ -1,9 +1,9 @@
-"""Where a process writes what is not published yet: a folder of its own, locked for as long as the process lives.
+"""The folder of a process for what is not published yet, locked for as long as the process lives.
 
-The system lets go of the lock when the process ends, however it ends. So whoever can lock such a folder knows that
-nobody writes there any more, and may clear it away; what a living process writes is never touched, be it on this
-machine or, with a shared file system that passes locks on, on another one. Where a file system has no locks, nothing
-is cleared away.
+The system releases the lock when the process ends, however it ends. So a process that can lock such a folder
+knows that no other writes there any more, and may remove it. The files of a living process are never touched,
+be it on this machine or, with a shared file system that passes locks on, on another one. Where a file system
+has no locks, nothing is removed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tailcut.engines.live.checkpoints.folder import name_of
 
 PREFIX, LOCK = ".writing-", "lock"
 TRIES = 100
-"""At making a folder that others, who just then clear up, take for one that was left."""
+"""Most attempts at making a folder; another process may take it for an abandoned one and remove it."""
 
 
 @final
@@ -27,7 +27,7 @@ class Drafts:
     """A folder for drafts.
 
     Args:
-        folder: of the checkpoints; made where it is not there.
+        folder: folder of the checkpoints; made if it is missing.
 
     Raises:
         OSError: it cannot be made, or nothing can be written in it.
@@ -46,15 +46,15 @@ class Drafts:
 
     @property
     def there(self) -> bool:
-        """Whether nobody has removed it."""
+        """Return whether no other process has removed the folder."""
         return (self.root / LOCK).exists()
 
     def path(self, version: int) -> Path:
-        """Of a draft."""
+        """Return the path of the draft of a version."""
         return self.root / name_of(version)
 
     def close(self) -> None:
-        """Remove it with all that is in it."""
+        """Remove the folder with all that is in it, and release the lock."""
         with suppress(OSError):
             _remove(self.root)
         if self._handle >= 0:
@@ -63,7 +63,7 @@ class Drafts:
 
 
 def sweep(folder: Path) -> None:
-    """Clear away what processes have left that are no more; what cannot be cleared away stays."""
+    """Remove the folders of processes that have ended; what cannot be removed stays."""
     for root in folder.glob(f"{PREFIX}*"):
         # A link could lead anywhere.
         if root.is_symlink():
@@ -73,13 +73,13 @@ def sweep(folder: Path) -> None:
 
 
 def _made(path: Path) -> int | None:
-    """A locked file; None where somebody has just taken it away."""
+    """Return the descriptor of a new, locked file; None if another process has just removed it."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
     except FileNotFoundError:
         return None
     try:
-        # For people; and a disk that takes not even this is told of at once.
+        # For people; and a full disk is noticed at once.
         os.write(handle, f"process {os.getpid()}\n".encode())
     except OSError:
         os.close(handle)
@@ -92,7 +92,7 @@ def _made(path: Path) -> int | None:
 
 
 def _try_to_lock(handle: int) -> bool | None:
-    """Whether it is locked now; False where somebody else has it, None where there are no locks."""
+    """Lock a file, and return True; False if another process has locked it, None if there are no locks."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -106,7 +106,7 @@ def _sweep(root: Path) -> None:
     try:
         handle = os.open(root / LOCK, os.O_RDWR)
     except FileNotFoundError:
-        # Empty, or it stays: the lock is made before anything else.
+        # Only an empty folder is removed: the lock is made before anything else.
         root.rmdir()
         return
     try:
@@ -117,7 +117,7 @@ def _sweep(root: Path) -> None:
 
 
 def _remove(root: Path) -> None:
-    """Drafts first: as long as there are any, the lock tells whose they are."""
+    """Remove a folder, drafts first: as long as there are any, the lock tells whether they are in use."""
     for each in root.iterdir():
         if each.name != LOCK:
             each.unlink(missing_ok=True)

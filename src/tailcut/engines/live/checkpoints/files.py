@@ -1,7 +1,7 @@
 """One checkpoint as one file: safetensors, whose header has everything that is no tensor, and a checksum of it all.
 
-The checksum, of `tailcut.sealing`, is looked at before anything else is: what is cut off or has one bit wrong is not
-read. Reading executes nothing, whatever a file contains.
+The checksum, of `tailcut.sealing`, is verified before anything else: a file that is cut off or has one bit
+wrong is not read. Reading executes nothing, whatever a file contains.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOT_READ = (SafetensorError, ValueError, KeyError, TypeError, IndexError, Attri
 
 
 def write(path: Path, flat: Flat) -> None:
-    """Make the file, and have it on the disk when this returns.
+    """Write the file, and sync it to disk.
 
     Raises:
         OSError, SafetensorError: it could not be written; part of it may be there.
@@ -38,9 +38,9 @@ def write(path: Path, flat: Flat) -> None:
 
 
 def read(path: Path) -> Any:
-    """The state in a file.
+    """Return the state in a file.
 
-    Needs main memory for the state once, however large the file claims to be.
+    It needs main memory for the state once, however large the file claims to be.
 
     Raises:
         CheckpointError: the file is damaged, no checkpoint, of another version, or cannot be read.
@@ -65,7 +65,7 @@ def read(path: Path) -> Any:
 
 
 def reason(problem: Exception) -> str:
-    """Why a file could not be read or written, in the system's words where it was the system."""
+    """Return why a file could not be read or written, in the system's words if the system refused."""
     if isinstance(problem, OSError) and problem.strerror:
         return problem.strerror
     found = _SYSTEM_ERROR.search(str(problem))

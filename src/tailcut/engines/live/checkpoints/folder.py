@@ -1,4 +1,4 @@
-"""The folder of a run's checkpoints: names of files, which are published, and how one becomes so.
+"""The folder of a run's checkpoints: names of files, and how they are listed, published and removed.
 
 FOLDER/v00000120.safetensors    a published checkpoint; it came to its name by a rename, and is whole
 FOLDER/.writing-5f3c…/          what one process is writing, or has written and not published; see `drafts.py`
@@ -15,7 +15,7 @@ _PUBLISHED = re.compile(r"v(\d{8}|[1-9]\d{8,18})\.safetensors")
 
 
 def name_of(version: int) -> str:
-    """Of a checkpoint's file.
+    """Return the name of a checkpoint's file.
 
     Example:
         >>> name_of(120)
@@ -25,7 +25,7 @@ def name_of(version: int) -> str:
 
 
 def published(folder: Path) -> dict[int, Path]:
-    """Files of published checkpoints by version, oldest first; none where there is no folder.
+    """Return the files of published checkpoints by version, oldest first; none if there is no folder.
 
     Raises:
         OSError: it cannot be looked into.
@@ -39,29 +39,29 @@ def published(folder: Path) -> dict[int, Path]:
 
 
 def publish(draft: Path, folder: Path, version: int) -> None:
-    """Give a whole file its name, at once and for good; one of that name is replaced.
+    """Give a whole file its name, atomically and durably; a file of that name is replaced.
 
     Raises:
         OSError: that was not possible.
     """
     draft.replace(folder / name_of(version))
-    # The name is on the disk before anybody relies on it, or removes an older one.
+    # The name is on the disk before the caller relies on it, or removes an older file.
     sync_folder(folder)
 
 
 def prune(folder: Path, version: int, keep: int) -> None:
-    """Remove what is older than the newest few.
+    """Remove all but the newest checkpoints up to a version.
 
-    Those with a later version stay, and do not count: they are of a course that was given up, and the run which went
-    on from before them must not lose its own checkpoints to them.
+    Those with a later version stay, and do not count: they are of a history that was given up, and the run
+    that resumed from before them must not lose its own checkpoints to them.
 
     Args:
-        folder: of the checkpoints.
-        version: the one that was published just now.
-        keep: how many stay, this one among them.
+        folder: folder of the checkpoints.
+        version: version that was published just now.
+        keep: number of checkpoints that stay, with this one.
 
     Raises:
-        OSError: one could not be removed.
+        OSError: a file could not be removed.
     """
     up_to_now = [path for each, path in published(folder).items() if each <= version]
     for path in up_to_now[:-keep]:

@@ -16,13 +16,13 @@ from tailcut.engines.live.checkpoints.trees import CheckpointError
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """What was kept.
+    """A checkpoint that was read from its file.
 
     Attributes:
-        version: updates that the net has.
+        version: number of updates of the net.
         state: tensors in main memory, plain values, and lists, tuples and dictionaries of them.
-        extra: what else was given.
-        path: of its file.
+        extra: the further values that were given with the state.
+        path: path of its file.
     """
 
     version: int
@@ -32,11 +32,11 @@ class Checkpoint:
 
 
 def newest(folder: str | PathLike[str], say: Callable[[str], None]) -> Checkpoint | None:
-    """The published checkpoint with the highest version, of those that are whole; None where none was published.
+    """Return the newest published checkpoint that is whole; None if none was published.
 
     Args:
-        folder: of the checkpoints.
-        say: is told, in a sentence, of each that is passed over.
+        folder: folder of the checkpoints.
+        say: is told, in a sentence, of each damaged checkpoint.
 
     Raises:
         CheckpointError: the folder cannot be looked into, or has checkpoints of which not one is whole.
@@ -44,7 +44,7 @@ def newest(folder: str | PathLike[str], say: Callable[[str], None]) -> Checkpoin
     folder = Path(folder)
     passed_over: set[int] = set()
     damaged = 0
-    # Looked into again each time: a run may be publishing there, and removing older ones.
+    # The folder is read again each time: a run may be publishing there, and removing older checkpoints.
     while left := {each: path for each, path in _published(folder).items() if each not in passed_over}:
         version = max(left)
         passed_over.add(version)

@@ -1,4 +1,4 @@
-"""In which order the samples come: a function of a few whole numbers, so that a run can be taken up anywhere."""
+"""The order of samples: a function of a few whole numbers, so that a run can resume anywhere."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tailcut.types import IntArray
 @final
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How samples are split over workers and mini-batches.
+    """The split of samples over workers and mini-batches.
 
     Attributes:
-        size: samples there are.
-        batch: in a mini-batch.
-        worker: whose mini-batches these are, from 0.
-        workers: there are.
-        seed: of the order.
+        size: number of samples.
+        batch: samples in a mini-batch.
+        worker: worker that computes these mini-batches, from 0.
+        workers: number of workers.
+        seed: seed of the order.
     """
 
     size: int
@@ -50,27 +50,27 @@ class Split:
 
     @property
     def steps(self) -> int:
-        """Mini-batches that each worker has in a pass over the data."""
+        """The number of mini-batches that each worker has in a pass over the data."""
         return self.size // (self.batch * self.workers)
 
 
 @final
 class Order:
-    """The mini-batches of one worker, for ever: `order[k]` is the k-th, and iterating hands out one after the other.
+    """The endless mini-batches of one worker: `order[k]` is the k-th, and iterating yields them in turn.
 
     Each pass over the data is in an order of its own, a function of the seed and of the number of the pass. In a pass
-    every worker has `size // (batch · workers)` mini-batches, and no sample is in two. What remains, less than
-    `batch · workers` samples, is left out of that pass; in the next one that meets others.
+    every worker has `size // (batch · workers)` mini-batches, and no sample is in two. The rest, less than
+    `batch · workers` samples, is left out of that pass; in the next pass it consists of other samples.
 
-    Goes as `DataLoader(dataset, batch_sampler=order)`. A loader that reads ahead has taken more from here than it has
-    given out: count the batches that were used, and begin at `start`; take a batch again with `retaking`.
+    Use it as `DataLoader(dataset, batch_sampler=order)`. A loader that reads ahead has taken more from here
+    than it has given out: count the batches that were used, and begin at `start`; `retaking` repeats one.
 
     Args:
-        size: samples there are.
-        batch: in a mini-batch.
-        worker: whose mini-batches these are, from 0.
-        workers: there are.
-        seed: of the order.
+        size: number of samples.
+        batch: samples in a mini-batch.
+        worker: worker that computes these mini-batches, from 0.
+        workers: number of workers.
+        seed: seed of the order.
         start: number of the mini-batch to begin with.
 
     Raises:
@@ -94,7 +94,7 @@ class Order:
         self._pass, self._samples = -1, np.empty(0, np.int64)
 
     def __getitem__(self, number: int) -> list[int]:
-        """Samples of a mini-batch, counted from 0."""
+        """Return the samples of a mini-batch, by its number from 0."""
         if number < 0:
             raise IndexError(f"Mini-batches are counted from 0, but got {number}.")
         split = self.split
@@ -104,7 +104,7 @@ class Order:
         return found
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Those that are to come, without end."""
+        """Yield the next mini-batches, without end."""
         while True:
             self.last = self._again.popleft() if self._again else self._next
             self._next = max(self._next, self.last + 1)
@@ -118,10 +118,10 @@ class Order:
         self._again.clear()
 
     def take_back(self, number: int | None = None) -> None:
-        """A mini-batch came to nothing: it comes again, before any that has not been there yet.
+        """Hand out a mini-batch again whose gradient was dropped, before any new one.
 
         Args:
-            number: which; None for the one that was handed out last.
+            number: its number; None for the one that was handed out last.
         """
         number = self.last if number is None else number
         if number is None or not 0 <= number < self._next or number in self._again:
@@ -131,14 +131,14 @@ class Order:
         self._again.append(number)
 
     def state(self) -> dict[str, Any]:
-        """Where this is, in plain values."""
+        """Return the position in the order, in plain values."""
         return {"split": asdict(self.split), "next": self._next, "again": list(self._again)}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Go on from there.
+        """Resume from a state that `state` returned.
 
         Raises:
-            InputError: it is the state of an order that is split otherwise, or none.
+            InputError: it is the state of an order with another split, or no such state.
         """
         match state:
             case {"split": dict(split), "next": int(coming), "again": [*again]} if coming >= 0:
@@ -154,7 +154,7 @@ class Order:
         self._next, self._again, self.last = coming, deque(again), None
 
     def _shuffled(self, many: int) -> IntArray:
-        """All samples in the order of that pass."""
+        """Return all samples in the order of a pass."""
         if many != self._pass:
             bits = draws.mixed(self.split.seed, many, np.arange(self.split.size))
             self._pass, self._samples = many, np.argsort(bits, kind="stable")

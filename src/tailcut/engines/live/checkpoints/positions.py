@@ -1,4 +1,4 @@
-"""Where every worker is in its data, as every worker knows it: from the log of updates."""
+"""The position of every worker in its data, which every worker knows from the log of updates."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tailcut.types import WorkerId
 @final
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """How many gradients of each worker are in updates.
+    """The number of gradients of each worker that are in updates.
 
-    Where a worker takes a mini-batch again whose gradient was dropped, and goes on only when it is in an update, this
-    is also the number of the mini-batch it is at. The log of updates says it of everybody, so that a checkpoint which
-    one worker writes has the position of all, and no sample is lost or counted twice by going on from it. Where
-    dropped mini-batches are not taken again, let the version be the number.
+    If a worker repeats each mini-batch until its gradient is in an update, this is also the number of the
+    mini-batch it is at. The log of updates tells it of all workers, so a checkpoint that one worker writes
+    has the positions of all, and no sample is lost or counted twice when the run resumes from it. If dropped
+    mini-batches are not repeated, use the version as the number.
 
     Attributes:
-        kept: by worker; who is not in it has none.
+        kept: number by worker; 0 for a worker that is not in it.
 
     Example:
         >>> here = Positions().after([0, 1]).after([1])
@@ -32,23 +32,23 @@ class Positions:
     kept: Mapping[WorkerId, int] = field(default_factory=dict)
 
     def of(self, worker: WorkerId) -> int:
-        """Number of the mini-batch that the worker is at."""
+        """Return the number of the mini-batch that the worker is at."""
         return self.kept.get(worker, 0)
 
     def after(self, accepted: Iterable[WorkerId]) -> Positions:
-        """With one more update, of these workers' gradients."""
+        """Return the positions after one more update, of these workers' gradients."""
         return Positions({**self.kept, **{worker: self.of(worker) + 1 for worker in accepted}})
 
     def state(self) -> list[list[int]]:
-        """In plain values: a worker and its number, each."""
+        """Return the positions in plain values: pairs of a worker and its number."""
         return [[worker, number] for worker, number in sorted(self.kept.items())]
 
     @classmethod
     def at(cls, state: object) -> Positions:
-        """Those of a state.
+        """Return the positions in a state that `state` returned.
 
         Raises:
-            InputError: it is none.
+            InputError: it is no such state.
         """
         kept: dict[WorkerId, int] = {}
         for pair in state if isinstance(state, list) else [None]:

@@ -1,4 +1,4 @@
-"""Takes a mini-batch again whose gradient was dropped."""
+"""Repeats a mini-batch whose gradient was dropped."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 def retaking(batches: Iterable[T], dropped: Callable[[], bool]) -> Iterator[T]:
-    """The same batches, each as often as it takes until it was not dropped.
+    """Yield each batch, and repeat it until its gradient is not dropped.
 
-    Nothing is asked of whoever makes the batches, so that it goes with loaders that read ahead.
+    The source of the batches takes no part in it, so loaders that read ahead can be used.
 
     Args:
-        batches: of one worker.
-        dropped: whether what was computed with the batch that came last came to nothing.
+        batches: batches of one worker.
+        dropped: returns whether the gradient of the last batch was dropped.
 
     Example:
         >>> fates = iter([False, True, True, False, False])

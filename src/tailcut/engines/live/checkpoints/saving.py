@@ -1,4 +1,4 @@
-"""Writes checkpoints while training goes on, and publishes each once it is known that everybody has come so far."""
+"""Writes checkpoints while training goes on, and publishes each once all workers have reached its version."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from tailcut.engines.live.checkpoints.trees import CheckpointError, Flat, flat_o
 from tailcut.errors import InputError, ParameterError
 
 MOST_COPIES = 2
-"""States in main memory, one that is being written and one that waits for that."""
+"""Most states in main memory: one that is being written, and one that waits."""
 MOST_UNCONFIRMED = 4
-"""Checkpoints that are not published yet. The oldest of them stay: they are the next that everybody comes to."""
+"""Most checkpoints that are not published yet. The oldest stay: all workers reach these first."""
 
 
 @final
 class Checkpoints:
     """The checkpoints of one run, written by this process.
 
-    Nothing here raises once it is made: what goes wrong is said in one sentence, what was published before stays, and
-    the next checkpoint is tried at its time. All methods are for one thread. Writing is done in another one, which is
-    also where the points `staging`, `staged` and `published` are passed, and from where `say` may be called.
+    No method raises once this is made: each error is told in one sentence, published checkpoints stay, and
+    the next one is tried at its time. All methods are for one thread. Another thread writes; it also passes
+    the points `staging`, `staged` and `published`, and may call `say`.
 
     Args:
-        folder: where to; made where it is not there. Files that others have left half-written are cleared away.
+        folder: folder of the checkpoints; made if missing. Half-written files of ended processes are removed.
         every: updates from one checkpoint to the next.
-        keep: published ones that stay.
-        say: is told in a sentence of what goes wrong.
+        keep: number of published checkpoints that stay.
+        say: is told of each error in a sentence.
 
     Raises:
         ParameterError: `every` or `keep` is below 1.
@@ -73,28 +73,28 @@ class Checkpoints:
                 "Give a folder that can be written."
             ) from problem
         sweep(self._folder)
-        # Of the caller's thread:
+        # Only the caller's thread uses these:
         self._unconfirmed: set[int] = set()
         self._writes: list[Future[None]] = []
         self._left_out = False
-        # Of the writer's thread:
+        # Only the writer's thread uses this:
         self._staged: dict[int, Path] = {}
         self._writer = ThreadPoolExecutor(1, "tailcut-checkpoints")
 
     def wants(self, version: int) -> bool:
-        """Whether it is time for a checkpoint of this version."""
+        """Return whether it is time for a checkpoint of this version."""
         return version > 0 and version % self._every == 0
 
     def stage(
         self, version: int, state: dict[str, Any], extra: dict[str, Any], is_last: bool = False
     ) -> None:
-        """Copy a state as it is now, and write it in the background; nobody finds it before it is confirmed.
+        """Copy a state as it is now, and write it in the background; it is published when confirmed.
 
         Args:
-            version: whose state it is. One that was staged with the same version, and not confirmed, is replaced.
+            version: version of the state. A staged state of this version, not yet confirmed, is replaced.
             state: tensors, plain values, and lists, tuples and dictionaries of them.
-            extra: likewise; small.
-            is_last: none comes after it: it is not left out, whatever is still to be written.
+            extra: further values of these kinds; small.
+            is_last: whether no checkpoint follows: then it waits for earlier ones, and is not left out.
         """
         if is_last:
             wait(self._writes)
@@ -116,29 +116,29 @@ class Checkpoints:
         self._writes += self._do(self._write, version, flat)
 
     def confirmed(self, version: int) -> None:
-        """Every worker has come to this version: what was staged until now of it, or of earlier ones, is published."""
+        """Publish what was staged of this version or earlier ones: every worker has reached this version."""
         reached = {each for each in self._unconfirmed if each <= version}
         if reached:
             self._unconfirmed -= reached
             self._do(self._publish, version)
 
     def forget(self) -> None:
-        """What was staged and not confirmed will never be: this worker has taken over another one's state.
+        """Discard what was staged and not confirmed: this worker has copied another one's state.
 
-        It may be of a course that nobody else took, although others come to versions of the same number.
+        It may be of a history that no other worker has, although others come to versions of the same number.
         """
         self._unconfirmed.clear()
         self._do(self._discard)
 
     def close(self) -> None:
-        """Wait until all is written and published that was asked for; the rest is removed."""
+        """Wait until all is written and published that was asked for; remove the rest."""
         self._writer.shutdown()
         self._drafts.close()
 
     def _do(self, what: Callable[..., None], *given: Any) -> list[Future[None]]:
-        """In the background; where Python is about to end, and has ended all threads after their work, here.
+        """Run a task in the background, or here if Python is about to end and has ended all threads.
 
-        What is under way: one thing, or none.
+        Return the tasks that are under way: one, or none.
         """
         try:
             return [self._writer.submit(what, *given)]
@@ -168,7 +168,7 @@ class Checkpoints:
             write(draft, flat)
             self._staged[version] = draft
             points.at("staged", version)
-        # Whatever it is, training goes on.
+        # Whatever the error is, training goes on.
         except Exception as problem:
             self._give_up(version, "written to", problem)
 

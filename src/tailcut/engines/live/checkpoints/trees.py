@@ -2,7 +2,7 @@
 
 The text is a tree of lists: `["dict", [[key, value], …]]`, and the same for a `counter`; `["list", […]]`;
 `["tuple", […]]`; `["bytes", hex]`; `["float", bits]` for numbers that JSON has not; `["tensor", name, type, shape]`.
-All else is itself.
+Every other value stands for itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tailcut.errors import InputError
 
 _PLAIN = (type(None), bool, int, float, str)
 _RESERVED = "__metadata__"
-"""What the library keeps words under."""
+"""Key under which the safetensors library keeps metadata."""
 _DOUBLE = struct.Struct(">d")
 _TYPES = {
     str(kind).removeprefix("torch."): kind for kind in vars(torch).values() if isinstance(kind, torch.dtype)
@@ -43,7 +43,7 @@ _NATIVE = frozenset(
         "bool",
     )
 )
-"""Types that a safetensors file has by every version of its library; numbers of others are kept as bytes."""
+"""Types that every version of the safetensors library can store; numbers of others are kept as bytes."""
 
 
 class CheckpointError(InputError):
@@ -53,10 +53,10 @@ class CheckpointError(InputError):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Flat:
-    """A nested state, taken apart.
+    """A nested state, separated into tensors and text.
 
     Attributes:
-        tensors: copies in main memory, by name; a name is the way to the tensor, as in `state/net/0.weight`.
+        tensors: copies in main memory, by name; a name is the path to the tensor, as in `state/net/0.weight`.
         tree: everything else, with names in the place of tensors.
     """
 
@@ -65,10 +65,10 @@ class Flat:
 
 
 def flat_of(state: Any) -> Flat:
-    """A state as it is now: what becomes of its tensors later changes nothing.
+    """Separate a state as it is now into tensors and text; later changes of its tensors have no effect.
 
     Raises:
-        CheckpointError: it holds something else than tensors, plain values, and lists, tuples and dictionaries of them.
+        CheckpointError: it holds something else than tensors, plain values, lists, tuples and dictionaries.
 
     Example:
         >>> flat = flat_of({"lr": 0.5, 3: [torch.ones(2), None]})
@@ -81,11 +81,11 @@ def flat_of(state: Any) -> Flat:
 
 
 def state_of(tree: str, tensors: dict[str, Tensor]) -> Any:
-    """The state that was taken apart; its tensors have memory of their own.
+    """Return the state that `flat_of` separated; its tensors have memory of their own.
 
     Args:
-        tree: of `Flat`.
-        tensors: of `Flat`. Each is taken out of it as soon as it is in its place.
+        tree: text of `Flat`.
+        tensors: tensors of `Flat`. Each is removed from it as soon as it is in its place.
 
     Raises:
         ValueError, KeyError, TypeError, RuntimeError: these are no state.
@@ -94,7 +94,7 @@ def state_of(tree: str, tensors: dict[str, Tensor]) -> Any:
 
 
 def _plain(value: Any, way: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
-    """The value as JSON can hold it; its tensors go to `tensors`."""
+    """Return the value as JSON can hold it; put its tensors into `tensors`."""
     if isinstance(value, Tensor):
         return _put(value, way, tensors)
     if isinstance(value, np.generic):
@@ -104,7 +104,7 @@ def _plain(value: Any, way: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
             [_plain(key, (*way, "key"), tensors), _plain(each, (*way, str(key)), tensors)]
             for key, each in value.items()
         ]
-        # Of `MultiStepLR`, which needs one back.
+        # A state of `MultiStepLR` has a Counter, and needs one back.
         return ["counter" if isinstance(value, Counter) else "dict", pairs]
     if isinstance(value, list | tuple):
         values = [_plain(each, (*way, str(place)), tensors) for place, each in enumerate(value)]
@@ -130,7 +130,7 @@ def _put(value: Tensor, way: tuple[str, ...], tensors: dict[str, Tensor]) -> lis
     numbers = value.detach().resolve_conj().resolve_neg().contiguous()
     if numbers.dtype not in _NATIVE:
         numbers = numbers.reshape(-1).view(torch.uint8)
-    # Names are for people; the library takes no half characters.
+    # Names are for people; the library refuses lone surrogates.
     name = "/".join(way).encode("ascii", "backslashreplace").decode() or "state"
     while name in tensors or name == _RESERVED:
         name += "'"
@@ -164,7 +164,7 @@ def _state(plain: Any, tensors: dict[str, Tensor]) -> Any:
 def _got(numbers: Tensor, dtype: torch.dtype, shape: list[int]) -> Tensor:
     if numbers.dtype != (dtype if dtype in _NATIVE else torch.uint8):
         raise ValueError(f"numbers of {numbers.dtype} are in the place of {dtype}")
-    # A copy: what the library gives is the file itself, mapped into memory.
+    # A copy: the library returns the file itself, mapped into memory.
     own = numbers.clone()
     if own.dtype != dtype:
         own = own.view(dtype)

@@ -1,4 +1,4 @@
-"""Whether all workers use the same options of the optimizer at the same version.
+"""Checks that all workers use the same options of the optimizer at the same version.
 
 A worker that is late applies updates with the options that they were made with. So options belong to a version, and
 two workers that arrive at one version with different options would train different nets.
@@ -33,7 +33,7 @@ class Agreement:
         self._told: dict[int, dict[bytes, list[WorkerId]]] = {}
 
     def opened(self, version: int) -> None:
-        """A round opens. If it was open before, nobody had a usable gradient, and all workers arrive once more."""
+        """Forget the options of a version whose round opens: if it opens again, all workers arrive again."""
         self._told.pop(version, None)
 
     def difference(self, arrival: Arrived) -> str | None:

@@ -19,10 +19,10 @@ MAX_ANSWER_BYTES = 1 << 11
 
 @final
 class Asking:
-    """Asks workers where they are, which their own connections to the controller cannot tell while they compute.
+    """Asks workers where they are in their script: while they compute they read nothing from the controller.
 
     Args:
-        key: of the run; None where it has none.
+        key: key of the run; None if it has none.
     """
 
     def __init__(self, key: Key | None = None) -> None:
@@ -31,7 +31,7 @@ class Asking:
         self._sockets: dict[WorkerId, zmq.Socket[bytes]] = {}
 
     def ask(self, addresses: Mapping[WorkerId, str], asked: Where) -> None:
-        """Ask these workers; what others were asked before is not waited for any more."""
+        """Ask these workers; questions asked before are dropped."""
         self._hang_up()
         self._context = self._context or zmq.Context()
         for worker, address in addresses.items():
@@ -54,7 +54,7 @@ class Asking:
                     yield worker, answer
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         self._hang_up()
         if self._context is not None:
             self._context.term()

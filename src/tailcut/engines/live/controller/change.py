@@ -1,11 +1,11 @@
-"""From one epoch to the next: who goes on, and from which version.
+"""The change from one epoch to the next: which workers continue, and from which version.
 
-A worker dies, or a reduction does not end. Whoever is in that reduction leaves it and says which version it has
-(`State`), or has completed it and says so (`Applied`); from then on nothing of the old epoch completes anywhere. Those
-who say neither in time are expelled: they say Hello again, and copy the state of the others. Where there are no others
-with a state, they have more time: a machine that stood still for a second is no reason to give a run up. The new epoch
-continues from the newest version that one of the others has: only a round that none of them completed is reduced again,
-from gradients as they were.
+A worker dies, or a reduction does not end. Each worker in that reduction leaves it and says which version it
+has (`State`), or has completed it and says so (`Applied`); from then on nothing of the old epoch completes
+anywhere. Workers that say neither in time are expelled: they say Hello again, and copy the state of the
+others. If no other worker has a state, silent ones get more time: a machine that stood still for a second is
+no reason to fail the run. The new epoch continues from the newest version that one of the others has: only a
+round that none of them completed is reduced again, from gradients as they were.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ NO_STATE = (
 @final
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What a change has come to.
+    """The result of a change.
 
     Attributes:
-        expelled: who was silent.
-        holder: who has the log up to `base`; None where nobody is left.
+        expelled: workers that were silent.
+        holder: worker that has the log up to `base`; None if no worker is left.
         base: version to continue from.
     """
 
@@ -44,13 +44,13 @@ class Change:
     """The change that is under way, if one is.
 
     Args:
-        places: what every worker does; kept up to date here while a change is under way.
-        suspicion: says how long silent workers are waited for.
+        places: the activity of every worker; kept up to date here while a change is under way.
+        suspicion: the limits on the silence of workers.
 
     Attributes:
-        under_way: whether one is.
+        under_way: whether a change is under way.
         is_broken: whether it began because a reduction could not end.
-        until: the clock's seconds at which who is silent is expelled, if others have a state; None for never.
+        until: the clock's seconds at which to expel silent workers, if others have a state; None for never.
     """
 
     def __init__(self, places: Places, suspicion: Suspicion) -> None:
@@ -62,11 +62,11 @@ class Change:
         self._all_were_silent = False
 
     def begin(self, now: Seconds, is_broken: bool) -> None:
-        """The epoch is over. Who is lost in a change begins it anew: the others have their time again.
+        """Begin a change, or begin it anew when a worker is lost in it: the others have their time again.
 
         Args:
             now: the clock's seconds.
-            is_broken: whether a reduction cannot end. Otherwise whoever reduces completes that, however long it takes.
+            is_broken: whether a reduction cannot end. Otherwise its workers complete it, however slowly.
         """
         self.is_broken = is_broken or (self.under_way and self.is_broken)
         self.under_way = True
@@ -74,10 +74,10 @@ class Change:
         self._asked, self._expelled, self._all_were_silent = set(), (), False
 
     def hear(self, message: Arrived | Applied | State | Bye, now: Seconds) -> None:
-        """Only what tells which version a worker has counts: the rest it will say again, in the new epoch."""
+        """Take from a message which version its worker has; it will send the rest again, in the new epoch."""
         place = self._places[message.worker]
         if self._all_were_silent and isinstance(message, Applied | State):
-            # The machine moves again: the others have as long from now on.
+            # The machine responds again: the others have the full time from now on.
             self.until, self._all_were_silent = now + self._suspicion.patience, False
         match message:
             case Applied():
@@ -91,10 +91,10 @@ class Change:
                 self._places.leave(message.worker, message.version)
 
     def settled(self, newest: int, now: Seconds) -> Next | None:
-        """What it has come to, once; None as long as that is not known.
+        """Return the result of the change, once; None as long as it is not known.
 
         Args:
-            newest: version that somebody has ever reported.
+            newest: newest version that a worker has ever reported.
             now: the clock's seconds.
         """
         silent = tuple(self._places.reducing)
@@ -113,13 +113,13 @@ class Change:
         return Next(self._expelled, holder, newest if holder is None else self._places[holder].has)
 
     def to_ask(self, newest: int) -> list[WorkerId]:
-        """Who must be asked for its version, once each: whoever had the newest is gone, but these may have got it."""
+        """Return the workers to ask for their version, once each: only they may still have the newest."""
         unasked = [worker for worker in self._doubtful(newest) if worker not in self._asked]
         self._asked.update(unasked)
         return unasked
 
     def _is_held_without(self, some: tuple[WorkerId, ...]) -> bool:
-        """Whether others than these have a state to go on from."""
+        """Return whether other workers than these have a state to continue from."""
         return any(self._places[one].has > NOTHING for one in self._places.there if one not in some)
 
     def _doubtful(self, newest: int) -> list[WorkerId]:

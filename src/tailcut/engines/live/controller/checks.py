@@ -1,4 +1,4 @@
-"""What cannot be: parameters of a run, and arrivals."""
+"""Checks for impossible parameters of a run, and impossible messages."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tailcut.round import Rounds
 from tailcut.rules.base import Rule
 
 MOST_SAMPLES, LEAST_SHARE = 1 << 40, 1e-9
-"""Of a mini-batch. More, or less, is nonsense, and would be none as a floating-point number either."""
+"""Most samples, and smallest share above 0, that an arrival can state of a mini-batch."""
 MOST_MEETINGS = 100
-"""Numbers that scripts give to `opt.every`."""
+"""Most different numbers that scripts can give to `opt.every`."""
 
 
 def check_parameters(
     rounds: Rounds, workers: int, total: int | None, min_workers: int, rate: RateRule
 ) -> None:
-    """Refuse a run that cannot be.
+    """Refuse a run with impossible parameters.
 
     Raises:
-        ParameterError: says which parameter it is.
+        ParameterError: a parameter is impossible; the message names it.
     """
     if workers < 1:
         raise ParameterError(f"A run needs at least 1 worker, but got workers={workers}.")
@@ -52,7 +52,7 @@ def check_parameters(
 
 
 def impossible(message: Arrived) -> str | None:
-    """Why an arrival cannot be counted, as a sentence; None if it can."""
+    """Return why an arrival cannot be counted, as a sentence; None if it can."""
     is_share = message.share == 0.0 or LEAST_SHARE <= message.share <= 1.0
     if 0 <= message.samples <= MOST_SAMPLES and is_share:
         return None
@@ -63,11 +63,11 @@ def impossible(message: Arrived) -> str | None:
 
 
 def untimely(message: Arrived | Applied | State | Bye | Hello, newest: int) -> str | None:
-    """Why nobody can be at a version, as a sentence; None if one can.
+    """Return why no worker can be at a message's version, as a sentence; None if one can.
 
     Args:
-        message: that tells it.
-        newest: version that somebody has reported: others can be one further, but no more.
+        message: message that tells the version.
+        newest: newest version that a worker has reported: others can be one further, but no more.
     """
     if 0 <= message.version <= newest + 1:
         return None

@@ -1,4 +1,4 @@
-"""The course of a run: gradients come, versions are made, workers leave, until it is over."""
+"""The course of a run: gradients arrive, versions are made and workers leave, until the run is over."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tailcut.types import Seconds
 
 @final
 class Course:
-    """Where a run is.
+    """The progress of a run.
 
     Args:
         orders: the rounds.
-        places: what every worker does.
+        places: the activity of every worker.
         total: version at which the run ends; None for when all workers have left.
-        workers: how many take part.
-        min_workers: with fewer the run waits for who was lost, and ends where too many have left in order.
+        workers: number of workers that take part.
+        min_workers: with fewer workers the run waits for lost ones, and ends if too many have left in order.
         resumes: whether a run without a state returns to the newest checkpoint.
 
     Attributes:
-        version: of the newest parameters.
-        all_left: whether this controller has nothing to do any more: all have left, or nobody has a state.
-        deserted: whether the last worker with a state vanished before the end of the run. It may only be cut off.
+        version: version of the newest parameters.
+        all_left: whether this controller has nothing more to do: all workers have left, or none has a state.
+        deserted: whether the last worker with a state was lost before the end of the run, or cut off.
         resumes: as given.
     """
 
@@ -46,31 +46,31 @@ class Course:
 
     @property
     def why(self) -> str | None:
-        """Why it cannot go on, as a sentence; None as long as it can."""
+        """Return why the run cannot go on, as a sentence; None as long as it can."""
         return self._why or self._orders.why
 
     def fail(self, why: str) -> None:
-        """It cannot go on."""
+        """Record why the run cannot go on, unless it has failed before."""
         self._why = self._why or why
 
     @property
     def is_thin(self) -> bool:
-        """Whether too few are there, and nobody was told that the run is over."""
+        """Return whether too few workers are there, and none was told that the run is over."""
         return len(self._places.there) < self._min and not self._orders.ended
 
     @property
     def is_last(self) -> bool:
-        """Whether the newest version is the one at which the run ends."""
+        """Return whether the newest version is the one at which the run ends."""
         return self._total is not None and self.version >= self._total
 
     @property
     def may_fill(self) -> bool:
-        """Whether enough would be there if everybody came back who has not left in order."""
+        """Return whether there would be enough workers if all came that have not left in order."""
         return self._workers - len(self._places.left - self._places.lost) >= self._min
 
     @property
     def thinness(self) -> str:
-        """What a run that is too thin waits for, as a sentence."""
+        """A sentence that says how many workers the run waits for, and how many it has."""
         there = len(self._places.there)
         return (
             f"The run waits until {self._min} workers are there (min_workers), and has {there}. "
@@ -78,18 +78,18 @@ class Course:
         )
 
     def begin(self, base: int, now: Seconds) -> Answers:
-        """An epoch begins, of those who are there, at a version that one of them has."""
+        """Begin an epoch of the workers that are there, at a version that one of them has."""
         self.version = base
         nodes = {worker: self._places[worker].hello.node for worker in self._places.there}
         self._orders.enlist(nodes, base, now)
         return self._go_on(now)
 
     def arrived(self, message: Arrived, now: Seconds) -> Answers:
-        """A worker has come with its gradient."""
+        """Handle the arrival of a worker with its gradient."""
         return self._orders.arrived(message, now)
 
     def reported(self, message: Applied) -> bool:
-        """A worker has made an update; whether it is the first to say so, and it is the one that was asked for."""
+        """Record a worker's report of an update; return whether it is the first of one that was awaited."""
         drift = self._orders.reports.drift(message)
         if drift is not None:
             self.fail(drift)
@@ -102,11 +102,11 @@ class Course:
         return True
 
     def applied(self, message: Applied, now: Seconds) -> Answers:
-        """A worker has made an update: the next round opens, unless the run is over."""
+        """Handle a worker's report of an update: open the next round, unless the run is over."""
         return self._go_on(now, message.scatter) if self.reported(message) else []
 
     def left(self, message: Bye, now: Seconds) -> Answers:
-        """A worker has left its loop."""
+        """Handle a worker that has left its loop."""
         self._places.leave(message.worker, message.version)
         answers = self._orders.tell(events.Left(now, message.worker))
         never_made = self._orders.reports.leave(message.worker)
@@ -117,15 +117,15 @@ class Course:
         return [*answers, *self.end()] if self.is_thin else answers
 
     def end(self) -> Answers:
-        """The run is over; those who are there are told."""
+        """End the run, and tell the workers that are there."""
         self._orders.ended = True
         self._places.send_to(self.version)
         over = Over(self._orders.term, self._orders.epoch, self.version)
         return [(worker, over) for worker in self._places.there]
 
     def leave_nobody(self, vanished: bool = False) -> Answers:
-        """The last worker is gone, in order or without a word; or without a word the last one that had a state."""
-        # A last version that died with all who had it, before anybody left with it, was not the end.
+        """Note that no worker is left, or none with a state; `vanished`: the last was lost, without `Bye`."""
+        # If all workers that had the last version were lost before one left with it, that was not the end.
         is_lost = max(self._places.best, self._places.finished) < self.version
         is_over = self._orders.ended and not (self.resumes and is_lost)
         self.deserted |= vanished and not is_over
@@ -133,7 +133,7 @@ class Course:
         return []
 
     def _go_on(self, now: Seconds, scatter: Scatter | None = None) -> Answers:
-        """Parameters are out."""
+        """Open the round of new parameters, or end the run with the last version."""
         if self.is_last:
             return self.end()
         measured = self._orders.scale.measured(scatter)

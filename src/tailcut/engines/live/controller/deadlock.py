@@ -1,9 +1,9 @@
-"""Notice that workers wait for each other for ever: some in `step()`, and the others in a collective of their own.
+"""Detects that workers wait for each other forever: some in `step()`, others in a collective of the script.
 
 A collective of the script needs all workers. A worker that waits in `step()` comes to it only after the round, and the
 round waits for those in the collective. Where a script has several optimizers, each with rounds of its own, a worker
 may also wait in `step()` of another one. Silence alone may also be long computing, so workers are asked where they are.
-Without clock and socket: the time is an argument, and who is to be asked is returned.
+Without clock and socket: the time is an argument, and the workers to ask are returned.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tailcut.engines.live.messages import Here
 from tailcut.types import Seconds, WorkerId
 
 QUIET: Seconds = 3.0
-"""Silence of all workers, while one waits in `step()`, after which they are asked where they are."""
+"""Silence of all workers, in seconds, after which they are asked where they are if one waits in `step()`."""
 CONFIRM: Seconds = 2.0
-"""Pause before they are asked again: a collective that completes takes less."""
+"""Pause before they are asked again, in seconds: a collective that completes takes less."""
 MAX_PAUSE: Seconds = 60.0
-"""Longest pause between two questions in one silence. Each pause is twice as long as the one before."""
+"""Longest pause between two questions in one silence, in seconds. Each pause is twice the one before."""
 MAX_ASKED, MAX_WAITING_ASKED = 64, 4
 """Most workers to ask of those that do not wait in `step()`, and of those that do."""
 BUSY = (Doing.COMPUTES, Doing.DROPS)
-"""What a worker does whose script runs."""
+"""Activities of a worker whose script runs."""
 MAX_PLACES = 4
 """Most different places that the sentence names."""
 STEP = "step"
@@ -39,12 +39,12 @@ OF_STEPS = (
     "started again or cut off can be a step ahead in one of them. With several optimizers use a policy that goes on "
     "without late workers, such as bayes."
 )
-"""What leads to a deadlock, and what to do."""
+"""Causes of a deadlock, and what to do about them."""
 
 
 @final
 class Deadlock:
-    """The search for a deadlock in one run. It is told of once.
+    """The search for a deadlock in one run. A deadlock is reported once.
 
     Args:
         max_wait: seconds of silence after which the run ends.
@@ -79,16 +79,16 @@ class Deadlock:
         """Take the answer of a worker; return a sentence where it completes the proof that nothing can move.
 
         Args:
-            worker: that answers.
+            worker: worker that answers.
             here: its answer.
-            places: what every worker does.
+            places: the activity of every worker.
             now: the clock's seconds.
         """
         self._answers[worker] = here
         if self._is_found or set(self._asked) != self._answers.keys() or places.last_heard != self._since:
             return None
         busy = {w: here for w, here in self._answers.items() if places[w].doing in BUSY}
-        # Here a worker that waits in step() counts as busy only if it is that of another optimizer.
+        # A busy worker that waits in step() waits in that of another optimizer.
         if not busy or not all(here.is_collective or here.call == STEP for here in busy.values()):
             self._suspected = None
             return None

@@ -1,4 +1,4 @@
-"""Who comes to a run: at its roll call, to a controller that takes another one's place, or back to the others."""
+"""Admission of workers: at the roll call, to a replacement controller, or back to a run under way."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tailcut.types import Seconds, WorkerId
 
 @final
 class Entrance:
-    """What Hello leads to.
+    """Handles the Hello of every worker.
 
     Args:
         roll: the roll call.
-        places: what every worker does.
+        places: the activity of every worker.
         orders: the rounds.
-        course: of the run; told why it cannot begin.
-        epochs: of it.
-        follows_loss: whether the controller before this one had lost all workers that had a state. If the run does not
-            resume from checkpoints, somebody must have one, or the run would begin anew without a word.
+        course: the course of the run, which is told why it cannot begin.
+        epochs: the epochs of the run.
+        follows_loss: whether the controller before this one had lost all workers that had a state. Unless the
+            run resumes from checkpoints, a worker must then have one, or the run would silently begin anew.
 
     Attributes:
         resumed_at: the version of the checkpoint that a run returned to, 0 for its beginning; None if it did not.
@@ -46,15 +46,15 @@ class Entrance:
         self.resumed_at: int | None = None
 
     def hello(self, hello: Hello, now: Seconds) -> Answers:
-        """A worker has come."""
+        """Handle the Hello of a worker."""
         if self._course.deserted:
-            # This controller is ending, and with it every connection: all say Hello to the next one.
+            # This controller ends, and with it every connection: all say Hello to the replacement controller.
             return []
         has_begun = self._orders.epoch > 0
         absent = {*self._places.lost, *(self._roll.missing if has_begun else ())}
         no_place = self._roll.no_place(hello, self._places.left, absent)
         if no_place is not None:
-            # A process that takes the place of one that had done its part, and was killed after that.
+            # It is late if it takes the place of a process that had left in order, and was killed after that.
             return self._refused(no_place, late=has_begun and hello.worker in self._places.left - absent)
         if hello.worker in absent:
             return self._comes_back(hello, now)
@@ -62,19 +62,19 @@ class Entrance:
 
     @property
     def ends(self) -> Seconds | None:
-        """The clock's seconds at which the run begins without who is missing; None for never, or too few are there.
+        """The clock's seconds at which the run begins without missing workers; None for never, or too few.
 
-        Where the last version is made there is nothing that too few could do.
+        Once the last version is made their number does not count: nothing is left to train.
         """
         return None if self._course.is_thin and not self._roll.has_last else self._roll.ends
 
     def look(self, now: Seconds) -> Answers:
-        """The roll call may have lasted long enough."""
+        """Begin the run if the roll call has lasted long enough."""
         ends = self.ends
         return [] if ends is None or now < ends else self._begin(now)
 
     def lose(self, worker: WorkerId) -> None:
-        """One that had come to the roll call is gone."""
+        """Forget a worker that was lost during the roll call."""
         self._roll.remove(worker)
         self._places.forget(worker)
 
@@ -88,7 +88,7 @@ class Entrance:
         return self._begin(now) if self._roll.complete else []
 
     def _begin(self, now: Seconds) -> Answers:
-        """The first epoch of this controller, with those who are there."""
+        """Begin the first epoch of this controller, with the workers that are there."""
         differs = self._roll.difference()
         if differs is not None:
             self._course.fail(differs)
@@ -98,7 +98,7 @@ class Entrance:
             self._course.fail(NO_STATE)
             return []
         if self._orders.term > 1 and newest.epoch == 0:
-            # Nobody is left who was in the run.
+            # No worker is left that was in the run.
             self.resumed_at = newest.version
         with_state = {hello.worker for hello in self._roll.with_state}
         for worker in self._places.there:
@@ -108,7 +108,7 @@ class Entrance:
         return self._epochs.begin(newest.version, newest.worker, now)
 
     def _says_it_again(self, hello: Hello, now: Seconds) -> Answers:
-        """The same process, perhaps over a new connection: what it was told last may never have come.
+        """Handle another Hello of a process, perhaps over a new connection: the last answer may be lost.
 
         Nothing of the epoch completes at it any more, as if it had said State. It may have left others in a reduction.
         """
@@ -120,7 +120,7 @@ class Entrance:
                 late=True,
             )
         if place.doing is Doing.LEFT:
-            # What it was told last may be lost with its line.
+            # The last answer may be lost with its connection.
             return [(hello.worker, Free(self._orders.term, self._orders.epoch))] if place.free else []
         if self._orders.ended:
             return [(hello.worker, Over(self._orders.term, self._orders.epoch, self._course.version))]
@@ -143,7 +143,7 @@ class Entrance:
         return self._epochs.end(now, is_broken)
 
     def _comes_back(self, hello: Hello, now: Seconds) -> Answers:
-        """A worker joins, in a new epoch; whoever reduces completes that first."""
+        """Let a worker join in a new epoch; workers in a reduction complete that first."""
         if self._orders.ended:
             return self._refused(f"Worker {hello.worker} comes too late: the run is over.", late=True)
         self._roll.add(hello, now)

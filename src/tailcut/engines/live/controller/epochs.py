@@ -1,4 +1,4 @@
-"""Epochs: who takes part together, from which version on; and what workers are told on the way from one to the next."""
+"""Epochs: the workers that take part, the version they start from, and the messages between two epochs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tailcut.types import Seconds, WorkerId
 
 @final
 class Epochs:
-    """The epoch that is, or the change to the next one.
+    """The current epoch, or the change to the next one.
 
     Args:
-        places: what every worker does.
+        places: the activity of every worker.
         orders: the rounds; they begin anew in every epoch.
-        course: of the run.
+        course: the course of the run.
 
     Attributes:
-        new: what the members of the last epoch were told; None before the first.
+        new: message that began the last epoch; None before the first.
     """
 
     def __init__(self, places: Places, orders: Orders, course: Course) -> None:
@@ -38,16 +38,16 @@ class Epochs:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last one is, and the next has not begun."""
+        """Return whether the last epoch is over and the next has not begun."""
         return self._change.under_way
 
     @property
     def wake_at(self) -> Seconds | None:
-        """The clock's seconds at which to call `look`, where one is over; None for never."""
+        """The clock's seconds at which to call `look` when an epoch is over; None for never."""
         return self._change.until
 
     def begin(self, base: int, holder: WorkerId, now: Seconds) -> Answers:
-        """One of those who are there, from a version that one of them has."""
+        """Begin an epoch of the workers that are there, from a version that one of them has."""
         self._orders.renew(base)
         self._asked, self._ends = None, None
         if self.new is None:
@@ -66,7 +66,7 @@ class Epochs:
         return [*((worker, self.new) for worker in members), *self._course.begin(base, now)]
 
     def end(self, now: Seconds, is_broken: bool) -> Answers:
-        """This one is over: find out who goes on, from which version.
+        """End the epoch: find out which workers continue, and from which version.
 
         Args:
             now: the clock's seconds.
@@ -76,14 +76,14 @@ class Epochs:
         return self.look(now)
 
     def hear(self, message: Arrived | Applied | State | Bye, now: Seconds) -> Answers:
-        """Something was said while one is over."""
+        """Handle a message that came when an epoch is over and the next has not begun."""
         if isinstance(message, Applied):
             self._course.reported(message)
         self._change.hear(message, now)
         return self.look(now)
 
     def look(self, now: Seconds) -> Answers:
-        """The next one, as soon as it is known."""
+        """Begin the next epoch as soon as its workers and version are known."""
         term, epoch = self._orders.term, self._orders.epoch
         found = self._change.settled(self._course.version, now)
         if found is None:
@@ -97,15 +97,15 @@ class Epochs:
         if found.holder is None:
             return [*answers, *self._course.leave_nobody()]
         if found.base == NOTHING and self._course.resumes:
-            # As if all were gone: the next controller hears what everybody has, and nothing is decided twice.
+            # As if all workers were lost: the replacement controller asks them, and nothing is decided twice.
             return [*answers, *self._course.leave_nobody(vanished=True)]
         if found.base == NOTHING:
             return [*answers, *self._without_state(now)]
         if self._course.is_last and found.base < self._course.version <= self._places.best:
-            # Somebody who has left has the last version still, and gives it to the others.
+            # A worker that has left still has the last version, and gives it to the others.
             return [*answers, *self._course.end()]
         if self._course.is_thin and self._course.may_fill:
-            # Still between two epochs: whoever says Hello leads here again.
+            # Still between two epochs: the next Hello leads here again.
             self._change.begin(now, is_broken=False)
             return answers
         if self._course.is_thin:
@@ -115,11 +115,11 @@ class Epochs:
 
     @property
     def is_asking(self) -> bool:
-        """Whether everybody was asked for another Hello, because nobody was known to have a state."""
+        """Return whether all workers were asked for another Hello, because none was known to have a state."""
         return self._asked is not None
 
     def comes_back(self, hello: Hello, now: Seconds) -> None:
-        """Note a worker that was gone; where it had only been slow, others are waited for longer from now on."""
+        """Record the return of a worker; if it had only been slow, raise the limits on silence."""
         known = self._places.get(hello.worker)
         is_same = known is not None and known.hello.process == hello.process
         if self._suspicion.is_back_soon(hello.worker, now) and is_same:
@@ -127,22 +127,22 @@ class Epochs:
         self._places.come_back(hello, now)
 
     def answered(self, worker: WorkerId, now: Seconds) -> Answers:
-        """Somebody has said Hello while all are asked to; its place has that Hello."""
+        """Continue with the change after a Hello, which the worker's place already has."""
         if self._asked is not None:
             self._asked.discard(worker)
         return self.end(now, is_broken=False)
 
     @property
     def _all_have_answered(self) -> bool:
-        """Whether all members of the epoch that is over have a state still: none has died or was expelled."""
+        """Return whether all members of the ended epoch still have a state: none was lost or expelled."""
         members = () if self.new is None else self.new.members
         return all(one in self._places.there and self._places[one].has > NOTHING for one in members)
 
     def _without_state(self, now: Seconds) -> Answers:
-        """Nobody is left whose state is known: everybody says Hello once more, before the run is given up.
+        """Ask all workers for another Hello when none is known to have a state, before the run fails.
 
-        Who joins may have copied the state by now, and who was cut off for a moment has it still. They are asked in an
-        epoch that nobody was ever in, so that nobody takes it for something old.
+        A joiner may have copied the state by now, and a worker that was cut off for a moment has it still.
+        They are asked in an epoch that no worker was ever in, so that none takes the message for an old one.
         """
         self._change.begin(now, is_broken=False)
         if self._asked is None:
@@ -158,16 +158,16 @@ class Epochs:
             place.broke_off(place.hello.version)
         if holders:
             return self.look(now)
-        # Somebody who was lost may be back in a moment: only its line was.
+        # A lost worker may be back in a moment, if only its connection broke.
         self._ends = self._change.until = now + self._suspicion.patience if self._ends is None else self._ends
         if now >= self._ends:
             self._course.fail(NO_STATE)
         return []
 
     def _was_in(self, place: Place) -> bool:
-        """Whether a worker was in the last epoch in which anything could be made."""
+        """Return whether a worker may continue: it was in the last epoch in which an update could be made."""
         hello, since = place.hello, max(self._since, self._orders.closed_in)
         is_possible = untimely(hello, self._course.version) is None
-        # Others that have left, with a newer net, are not outlived by an older one.
+        # An older net must not replace the newer one of workers that have left.
         is_possible &= not hello.is_behind or self._places.best <= hello.version
         return hello.epoch > 0 and (hello.term, hello.epoch) >= since and is_possible

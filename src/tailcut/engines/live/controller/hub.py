@@ -4,14 +4,16 @@
                   ▲                    └─▶ State, or a lost connection
                   └────────────────────────────┘
 
-It translates between the messages of the live engine and the events and commands of `tailcut.round`, and decides
-nothing that the rounds decide. What nobody can mend is told to all as `Refused`, with a sentence, and ends the run.
+It translates between the messages of the live engine and the events and commands of `tailcut.round`, and
+decides nothing that the rounds decide. An error that cannot be repaired is sent to all workers as `Refused`,
+with a sentence, and ends the run.
 
-When a worker dies, or a reduction does not end, a new epoch begins: those who go on continue from the newest version
-that one of them has. Until it is known which that is, nothing else is decided.
+When a worker dies, or a reduction does not end, a new epoch begins: the remaining workers continue from the
+newest version that one of them has. Until it is known which that is, nothing else is decided.
 
-A run ends in two steps. `Over` to a worker that is still in its loop says: leave it, at that version. Who has said
-`Bye` gets `Free` when everybody who is there has the updates that it holds, at the latest when all have left.
+A run ends in two steps. `Over` to a worker that is still in its loop says: leave it, at that version. A
+worker that has said `Bye` gets `Free` when all workers that are there have its updates, at the latest when
+all have left.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ from tailcut.types import RoundRecord, Seconds, WorkerId
 
 
 def ignore(_: object) -> None:
-    """Take no notice."""
+    """Do nothing."""
 
 
 @final
@@ -58,21 +60,21 @@ class Hub:
 
     Args:
         rounds: the state machine, with its policy; no round of it is open yet.
-        workers: how many take part.
-        term: how often a controller was started for this run.
+        workers: number of workers that take part.
+        term: number of controllers that were started for this run.
         rate: learning-rate rule; workers are told a multiple of their own rate. By default always 1.
         total: version at which the run ends; None for when all workers have left.
-        min_workers: with fewer the run waits for who was lost, and ends where too many have left in order.
+        min_workers: with fewer workers the run waits for lost ones, and ends if too many have left in order.
         follows_loss: whether the controller before this one had lost all workers that had a state.
         resumes: whether the workers keep checkpoints, and a replacement controller and killed workers are started: if
             all workers that have a state are lost, the run returns to the newest checkpoint. Otherwise it fails.
-        records: is told every closed round, in `think`, when nobody waits for it.
-        settled: is told what became of gradients that were pending at their close, likewise.
+        records: is told every closed round, in `think`, when no worker waits for it.
+        settled: is told the fate of gradients that were pending at their close, likewise.
 
     Attributes:
-        places: what every worker does.
+        places: the activity of every worker.
         why: the reason why the run failed, as a sentence; None as long as it did not.
-        ignored: how many messages were of another term or epoch, or came from one who has left.
+        ignored: number of messages of another term or epoch, or of a worker that has left.
     """
 
     def __init__(
@@ -105,12 +107,12 @@ class Hub:
 
     @property
     def version(self) -> int:
-        """Of the newest parameters."""
+        """The version of the newest parameters."""
         return self._course.version
 
     @property
     def deserted(self) -> bool:
-        """Whether no worker with a state is left before the end of the run: a replacement controller continues it."""
+        """Return whether no worker with a state is left before the end: a replacement controller follows."""
         return self._course.deserted
 
     @property
@@ -120,27 +122,27 @@ class Hub:
 
     @property
     def term(self) -> int:
-        """How often a controller was started for this run."""
+        """The number of controllers that were started for this run."""
         return self._orders.term
 
     @property
     def epoch(self) -> int:
-        """Of the membership; 0 until the run has begun."""
+        """The number of the epoch of the membership; 0 until the run has begun."""
         return self._orders.epoch
 
     @property
     def has_begun(self) -> bool:
-        """Whether all who take part are there."""
+        """Return whether the run has begun: the roll call is over."""
         return self.epoch > 0
 
     @property
     def workers(self) -> list[At]:
-        """What each worker does, for those who record the run."""
+        """The activity of each worker, for the record of the run."""
         return self.places.standing()
 
     @property
     def learnt(self) -> PolicyState:
-        """What the policy has learnt."""
+        """The state that the policy has learned."""
         return self._orders.learnt
 
     @property
@@ -152,23 +154,23 @@ class Hub:
 
     @property
     def too_few(self) -> str | None:
-        """What the run waits for, as a sentence, where fewer are there than `min_workers`; None where it goes on."""
+        """The sentence on how many workers a run waits for that has too few; None if it does not wait."""
         return self._course.thinness if self._epochs.is_over and self._course.is_thin else None
 
     @property
     def is_open(self) -> bool:
-        """Whether workers compute and arrive: the run has begun, has not ended, and is not between two epochs."""
+        """Return whether workers compute and arrive: the run is in an epoch, and neither over nor failed."""
         return self.has_begun and self.why is None and not (self._orders.ended or self._epochs.is_over)
 
     @property
     def over(self) -> bool:
-        """Whether nobody has to be told anything any more: all have left, or have been told why the run failed."""
+        """Return whether no worker needs a message any more: all have left, or know why the run failed."""
         return self._course.all_left or (self.why is not None and (self._roll.complete or self.epoch > 0))
 
     # -- in -----------------------------------------------------------------------------------------------------
 
     def handle(self, message: FromWorker, now: Seconds) -> Answers:
-        """Take one message; say what to answer. One of another term or epoch changes nothing."""
+        """Handle one message; return the answers. A message of another term or epoch changes nothing."""
         now = self._clock(now)
         if isinstance(message, Hello):
             return self._hello(message, now)
@@ -206,7 +208,7 @@ class Hub:
                 return self._freed(self._sound(answers))
 
     def lost(self, worker: WorkerId, now: Seconds) -> Answers:
-        """The process of a worker has ended, without a word; the others go on."""
+        """Handle the loss of a worker, whose process has ended without `Bye`; the others go on."""
         now = self._clock(now)
         if self.why is not None or worker not in self.places or self.places[worker].free:
             return []
@@ -218,14 +220,14 @@ class Hub:
         if not self.places.there:
             self._course.leave_nobody(vanished=True)
         elif self._orders.ended and self.places.best < self.version:
-            # The last version is gone with it, and is made again.
+            # The last version was lost with the worker, and is made again.
             self._orders.ended, was_there = False, True
         is_over = self._orders.ended or not was_there
         answers = [] if is_over else self._epochs.end(now, is_broken=reduced)
         return self._freed(self._sound(answers))
 
     def tick(self, now: Seconds) -> Answers:
-        """Time has come to `now`."""
+        """Do what is due at `now`."""
         now = self._clock(now)
         if self.epoch == 0:
             return self._sound(self._entrance.look(now))
@@ -234,7 +236,7 @@ class Hub:
         return self._sound(self._orders.tick(now))
 
     def think(self) -> Answers:
-        """Do what nobody waits for: learn, forecast, tell of closed rounds. To be called when all answers are sent."""
+        """Learn, forecast and record closed rounds, when all answers are sent: no worker waits for these."""
         # Between two epochs there is nothing to decide: no round of the old one may close any more.
         answers = self._sound([] if self._epochs.is_over else self._orders.think())
         for one in self._orders.take_untold():
@@ -245,7 +247,7 @@ class Hub:
         return answers
 
     def fail(self, why: str) -> Answers:
-        """End the run, once; `why` is a sentence for users."""
+        """Let the run fail, once; `why` is a sentence for users."""
         if self.why is not None:
             return []
         self.why, self._orders.ended = why, True
@@ -255,9 +257,9 @@ class Hub:
     # -- silence ------------------------------------------------------------------------------------------------
 
     def silence(self, now: Seconds, max_wait: Seconds) -> dict[WorkerId, str]:
-        """A sentence on each worker that should have said something in the last `max_wait` seconds."""
+        """Return a sentence on each worker that should have sent a message in the last `max_wait` seconds."""
         if self.too_few is not None:
-            # Those who are there wait for the others, whatever they did before.
+            # The workers that are there wait for the others, whatever they did before.
             return {}
         if self.epoch > 0:
             return silent(self.places, now, max_wait)
@@ -265,9 +267,9 @@ class Hub:
         return unheard(self._roll.missing, passed) if passed >= max_wait else {}
 
     def standstill(self, now: Seconds, max_wait: Seconds) -> str | None:
-        """Why nothing moves, where somebody waits and nobody has said anything for `max_wait` seconds; or None."""
+        """Return why the run stands still, if a worker waits and all were silent for `max_wait` seconds."""
         waiting = self.places.waiting
-        # A roll call that has an end of its own comes to it.
+        # A roll call with a time limit ends by itself.
         is_called = self.epoch == 0 and self._entrance.ends is None
         awaited = bool(waiting) or is_called or self._orders.ended or self.places.lingering
         awaited = awaited or self._epochs.is_over
@@ -281,7 +283,7 @@ class Hub:
 
     def _hello(self, hello: Hello, now: Seconds) -> Answers:
         if self.why is not None and self.epoch == 0 and self._roll.no_place(hello) is None:
-            # Who comes to a roll call that has failed is told why, and counts as told.
+            # A worker that comes to a roll call that has failed is told why, and counts as told.
             self._roll.add(hello, now)
             return [(hello.worker, self._refused(self.why))]
         answers = self._entrance.hello(hello, now)
@@ -300,7 +302,7 @@ class Hub:
         if why is not None and self._orders.closed_in == (0, 0):
             return self.fail(why)
         if why is not None:
-            # It has come to a run that is under way: the others go on.
+            # The worker has come to a run that is under way: the others go on.
             meetings.forget(message.worker)
             return [(SENDER, self._refused(why))]
         meetings.ask(message.every)
@@ -313,7 +315,7 @@ class Hub:
         return self._sound(self._course.arrived(message, now))
 
     def _freed(self, answers: Answers) -> Answers:
-        """The answers, and who is not needed any more."""
+        """Return the answers, and `Free` for the workers that are not needed any more."""
         gone = self.places.release(everybody=self.why is not None)
         if not gone:
             return answers
@@ -323,7 +325,7 @@ class Hub:
     # -- small things -------------------------------------------------------------------------------------------
 
     def _sound(self, answers: Answers) -> Answers:
-        """The answers, unless the rounds cannot go on."""
+        """Return the answers, or those of a failure if the run cannot go on."""
         return answers if self._course.why is None else self.fail(self._course.why)
 
     def _ignore(self) -> Answers:
@@ -331,13 +333,13 @@ class Hub:
         return []
 
     def _clock(self, now: Seconds) -> Seconds:
-        """Time never runs backwards."""
+        """Return the time, which never runs backwards; note the first one."""
         self._began = now if self._began is None else self._began
         return max(now, self._orders.now)
 
     def _is_current(self, message: Meet | Arrived | Applied | Bye | State) -> bool:
         if isinstance(message, Bye):
-            # Leaving is true in whatever epoch it was said.
+            # A worker has left, in whatever epoch it said so.
             return message.term <= self.term and message.epoch <= self.epoch
         return message.epoch == self.epoch and message.term == self.term
 

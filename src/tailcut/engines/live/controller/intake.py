@@ -1,4 +1,4 @@
-"""What comes to the controller: one message after another, of peers that are listened to."""
+"""Reads the messages that come to the controller, within the limits of each peer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tailcut.engines.live.wire import FROM_WORKER, WireError
 from tailcut.types import Seconds
 
 MOST_AT_ONCE = 1024
-"""Messages taken in before whoever reads them looks at the clock again."""
+"""Most messages that are read before the controller looks at the clock again."""
 
 
 class Came(NamedTuple):
-    """A message.
+    """A message that came.
 
     Attributes:
-        peer: the name of the connection it came over.
-        message: what was said.
-        frame: it came in, where that can tell the connection itself.
+        peer: identity of the connection that it came over.
+        message: the message, decoded.
+        frame: its frame, if that can tell the connection's file descriptor; None if not.
     """
 
     peer: bytes
@@ -33,7 +33,7 @@ class Came(NamedTuple):
 
 @final
 class Intake:
-    """Reads a socket.
+    """Reads messages from a socket.
 
     Args:
         router: the socket.
@@ -41,8 +41,8 @@ class Intake:
 
     Attributes:
         malformed: frames that were no message.
-        dropped: messages that were not looked at, of peers that said too much, or too much that was no message.
-        is_quiet: whether nothing was left to be read the last time.
+        dropped: messages that were not decoded, of peers above their limit.
+        is_quiet: whether no message was left to be read the last time.
     """
 
     def __init__(self, router: Router, clock: Callable[[], Seconds]) -> None:
@@ -53,14 +53,14 @@ class Intake:
 
     @property
     def something_came(self) -> bool:
-        """Whether there is something to read."""
+        """Return whether there is a message to read."""
         return bool(int(self._router.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
 
     def messages(self, is_traced: Callable[[bytes], bool]) -> Iterator[Came]:
-        """What has come, up to a number: then it is time to look at the clock.
+        """Read the messages that have come, at most `MOST_AT_ONCE`: then it is time to look at the clock.
 
         Args:
-            is_traced: whether it is known over which connection a peer comes. Frames that can tell cost twice the time.
+            is_traced: returns whether a peer's connection is known. Frames that tell it cost twice the time.
         """
         self.is_quiet = False
         for _ in range(MOST_AT_ONCE):
@@ -74,14 +74,14 @@ class Intake:
                 yield came
 
     def offends(self, peer: bytes) -> None:
-        """What it said was refused."""
+        """Charge a peer for a message that was refused."""
         self._limits.charge(peer, self._clock())
 
     def _read(self, peer: bytes, is_traced: bool) -> Came | None:
         part: bytes | zmq.Frame | None = None
         count = 0
         while self._router.getsockopt(zmq.RCVMORE):
-            # Of several parts nothing is made, however many there are.
+            # A message of several parts is malformed: only the last part is kept, and their number.
             part, count = self._router.recv() if is_traced else self._router.recv(copy=False), count + 1
         if not self._limits.admits(peer, self._clock()):
             self.dropped += 1

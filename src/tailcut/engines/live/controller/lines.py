@@ -1,4 +1,4 @@
-"""Which connections have broken: a process that ends takes its connections with it, so its end is known at once."""
+"""Detects broken connections: a process that ends closes its connections, so its end is known at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailcut.types import WorkerId
 
 @final
 class Lines:
-    """The connections of a listening socket, told apart by their file descriptors.
+    """The connections of a listening socket, identified by their file descriptors.
 
     Args:
         router: the socket.
@@ -22,18 +22,18 @@ class Lines:
         self._events = router.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
         self._router = router
         self._worker: dict[int, WorkerId] = {}
-        # Of strangers, one of whose Hello may still be unread.
+        # Descriptors of closed connections of unknown workers; the Hello of one may still be unread.
         self._gone: set[int] = set()
         self._broken: list[WorkerId] = []
 
     @property
     def events(self) -> zmq.Socket[bytes]:
-        """Readable when something has broken."""
+        """The socket that is readable when a connection was accepted or has broken."""
         return self._events
 
     def heard(self, worker: WorkerId, frame: zmq.Frame) -> None:
-        """A worker has said Hello in this frame."""
-        # What broke before is of whoever had the same descriptor then.
+        """Record the connection over which a worker's Hello came, in this frame."""
+        # A connection with this descriptor that broke before was another one.
         self.look()
         try:
             descriptor = int(frame.get(zmq.SRCFD))
@@ -48,17 +48,17 @@ class Lines:
 
     @property
     def some_broke(self) -> bool:
-        """Whether there is somebody for `broken` to tell of."""
+        """Return whether `broken` has workers to return."""
         return bool(self._broken)
 
     def broken(self, only: WorkerId | None = None) -> list[WorkerId]:
-        """Whose connections had broken when somebody looked, and was not told of before; or only whether one's had."""
+        """Return and clear the workers whose connection broke since the last call; `only`: just this one."""
         found = [worker for worker in self._broken if only in (None, worker)]
         self._broken = [worker for worker in self._broken if worker not in found]
         return found
 
     def look(self) -> None:
-        """See what has broken. All that was said over it is there to be read by now, but perhaps was not before."""
+        """Find broken connections. All messages that came over them can be read by now, if not before."""
         while self._events.poll(0):
             event = recv_monitor_message(self._events)
             descriptor = int(event["value"])
@@ -71,6 +71,6 @@ class Lines:
                 self._gone.discard(descriptor)
 
     def close(self) -> None:
-        """Watch no longer."""
+        """Stop watching connections."""
         self._router.disable_monitor()
         self._events.close()

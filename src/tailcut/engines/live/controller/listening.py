@@ -1,4 +1,4 @@
-"""The socket that the controller listens on: bounded in all it takes in, and with a key for its holders only."""
+"""The controller's listening socket, with limits on its input; with a key only its holders can connect."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tailcut.errors import InputError
 
 LAST_PORT = 65535
 LINGER_MS = 2000
-"""How long a controller that ends goes on sending what it said last."""
+"""Milliseconds for which a controller that ends goes on sending its last messages."""
 
 Router: TypeAlias = "zmq.Socket[bytes]"
 
 
 @contextmanager
 def listening(address: str, key: Key | None = None) -> Iterator[Router]:
-    """A socket on an address.
+    """Open a socket that listens on an address.
 
     Args:
-        address: as `tcp://host:port`; port 0 for any that is free.
-        key: of the run; None where anybody may connect.
+        address: address as `tcp://host:port`; port 0 for any that is free.
+        key: key of the run; None if any client may connect.
 
     Raises:
         InputError: the address cannot be listened on.
@@ -53,7 +53,7 @@ def listening(address: str, key: Key | None = None) -> Iterator[Router]:
 
 @contextmanager
 def _admitting(context: zmq.Context[Router], key: Key | None) -> Iterator[Router]:
-    """A socket, closed before whoever says who may connect to it is gone."""
+    """Open a socket, and close it before its authenticator ends."""
     router = context.socket(zmq.ROUTER)
     with secured_server(router, key):
         try:
@@ -63,7 +63,7 @@ def _admitting(context: zmq.Context[Router], key: Key | None) -> Iterator[Router
 
 
 def _check_port(address: str) -> None:
-    """Refuse ports that there are not: zmq would take them for others."""
+    """Refuse impossible ports: zmq would take them for others."""
     port = address.rpartition(":")[2]
     if not (port.isdecimal() and int(port) <= LAST_PORT):
         raise ValueError(f"its port must be from 0 to {LAST_PORT}")

@@ -1,8 +1,9 @@
 """Versions at which all workers meet, so that a script's own collectives match up.
 
-A worker that is late skips versions, but none beyond the newest: where the round of a version waits for everybody,
-everybody is at that version once. A script asks with `opt.every(k)`, so that its wish is known before anybody arrives
-at a version that k divides; a loop over epochs asks with the number of updates in an epoch.
+A worker that is late skips versions, but none beyond the newest: if the round of a version waits for all
+workers, each of them is at that version once. A script asks with `opt.every(k)`, so that the controller knows
+before any worker arrives at a version that k divides; a loop over epochs asks with the number of updates in
+an epoch.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from tailcut.types import Decision, Progress, RoundRecord, RunTimes, Seconds, Wa
 
 @final
 class Meetings:
-    """At which versions workers meet.
+    """The versions at which workers meet.
 
     Attributes:
-        version: of the round that is open.
+        version: version of the open round.
 
     Example:
         >>> meetings = Meetings()
@@ -34,24 +35,24 @@ class Meetings:
         self._loops: dict[WorkerId, tuple[int, int]] = {}
 
     def __len__(self) -> int:
-        """Numbers that were asked with."""
+        """Return how many intervals were asked for."""
         return len(self._every)
 
     def __contains__(self, every: int) -> bool:
-        """Whether this number was asked with."""
+        """Return whether this interval was asked for."""
         return every in self._every
 
     def ask(self, every: int) -> None:
-        """Workers are to meet at every version that this number divides."""
+        """Make workers meet at every version that this number divides."""
         self._every.add(every)
 
     def loop(self, worker: WorkerId, updates: int, epochs: int) -> str | None:
         """Note the loop over epochs of a worker; return why it does not go with those of the others, if so.
 
         Args:
-            worker: whose script has it.
-            updates: in an epoch.
-            epochs: in the loop.
+            worker: worker whose script has the loop.
+            updates: updates in an epoch.
+            epochs: epochs in the loop.
 
         Example:
             >>> meetings = Meetings()
@@ -71,17 +72,17 @@ class Meetings:
         )
 
     def forget(self, worker: WorkerId) -> None:
-        """The loop of this worker counts no longer."""
+        """Forget the loop of a worker."""
         self._loops.pop(worker, None)
 
     def at(self, version: int) -> bool:
-        """Whether they meet there."""
+        """Return whether workers meet at this version."""
         return any(version % every == 0 for every in self._every)
 
 
 @final
 class Meets(PolicyWrapper):
-    """A policy, except where workers meet: that round waits for all, and nothing is learnt from it.
+    """A policy, except where workers meet: that round waits for all, and nothing is learned from it.
 
     What scripts do there (evaluate, save, reduce something) is not the work whose run times are forecast.
     """
@@ -92,18 +93,18 @@ class Meets(PolicyWrapper):
         self._held: tuple[RunTimes, ...] = ()
 
     def decide(self, plan: Any, progress: Progress) -> Decision:
-        """Wait for all at a meeting."""
+        """Return to wait for all at a meeting; otherwise the decision of the inner policy."""
         return Wait() if self._meetings.at(self._meetings.version) else self.inner.decide(plan, progress)
 
     def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
-        """Nobody misses a meeting."""
+        """Return whether a worker should still begin: always at a meeting, otherwise by the inner policy."""
         meets = self._meetings.at(self._meetings.version)
         return meets or self.inner.worth_starting(plan, position, elapsed)
 
     def learn(
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
-        """Pass over meetings; run times of older rounds that came during one are learnt with the next round."""
+        """Skip meetings; learn run times of older rounds that came during one with the next round."""
         reports, self._held = (*self._held, *reports), ()
         if self._meetings.at(record.version):
             self._held = reports

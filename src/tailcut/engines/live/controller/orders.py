@@ -19,33 +19,33 @@ from tailcut.round import Rounds
 from tailcut.types import RoundRecord, Seconds, WorkerId
 
 SENDER: WorkerId = -1
-"""Stands for whoever sent the message that is answered, whatever place it claims."""
+"""Stands for the sender of the message that is answered, whatever rank it claims."""
 Answers: TypeAlias = list[tuple[WorkerId, FromController]]
-"""To whom, and what; in the order in which they are to be sent."""
+"""Receivers and messages, in the order in which they are to be sent."""
 SAME: Seconds = 1e-9
-"""Closer than this two clocks cannot be read."""
+"""Difference in seconds below which two readings of clocks count as equal."""
 
 
 @final
 class Orders:
-    """The state machine of the rounds, translated.
+    """Translates between the state machine of the rounds and messages to workers.
 
     Args:
         rounds: the state machine.
-        places: what the workers do; kept up to date here.
-        scale: of the learning rate.
-        term: of the controller.
+        places: the activity of every worker; kept up to date here.
+        scale: factor of the learning rate.
+        term: term of the controller.
 
     Attributes:
-        epoch: of the membership.
+        epoch: number of the epoch of the membership.
         wake_at: the clock's seconds at which the rounds want a tick; None for never.
         why: what went wrong with the rounds, as a sentence; None as long as nothing did.
-        ended: no round opens or closes any more.
-        reports: of updates that are being made.
-        agreement: of the workers on the options of the optimizer.
+        ended: whether no round opens or closes any more.
+        reports: reports of updates that are being made.
+        agreement: options of the optimizer that workers have arrived with.
         meetings: versions at which the rounds wait for all.
-        scale: of the learning rate.
-        closed_in: term and epoch of the last Close: nothing was made since but what it was for.
+        scale: factor of the learning rate.
+        closed_in: term and epoch of the last Close; no update but that of its round was made since.
     """
 
     def __init__(self, rounds: Rounds, places: Places, scale: Scale, term: int) -> None:
@@ -73,20 +73,20 @@ class Orders:
 
     @property
     def learnt(self) -> PolicyState:
-        """What the policy has learnt."""
+        """The state that the policy has learned."""
         return self._rounds.state
 
     def enlist(self, nodes: dict[WorkerId, int], version: int, now: Seconds) -> None:
-        """These workers, each on a node, take part and compute at `version`, whose round is to be opened next."""
+        """Let these workers, each on a node, take part and compute at `version`, whose round opens next."""
         for worker, node in nodes.items():
             self._places[worker].now_does(Doing.COMPUTES, version)
             self._rounds.handle(events.Joined(now, worker, node))
         self._by_themselves = frozenset(nodes)
 
     def renew(self, base: int) -> None:
-        """The rounds begin anew at `base`, in a new epoch, with all that the policy has learnt.
+        """Begin the rounds anew at `base`, in a new epoch, with all that the policy has learned.
 
-        A closed round that nobody has completed was none: its version is open again.
+        A closed round that no worker has completed does not count: its version is open again.
         """
         old = self._rounds
         self._rounds = Rounds(old.policy, old.acceptance, old.late_finish, old.overhead)
@@ -99,15 +99,15 @@ class Orders:
         self.epoch += 1
 
     def made(self) -> None:
-        """The update of the closed round is made: it can be told of."""
+        """Note that the update of the closed round is made, so that the round can be recorded."""
         self._making = None
 
     def tell(self, event: events.Event) -> Answers:
-        """What an event leads to."""
+        """Pass an event to the rounds; return the messages that follow."""
         return self._carry_out(self._rounds.handle(event))
 
     def arrived(self, message: Arrived, now: Seconds) -> Answers:
-        """What a worker with its gradient leads to."""
+        """Handle the arrival of a worker with its gradient; return the messages that follow."""
         self.why = self.why or self.agreement.difference(message)
         if self.why is not None:
             return []
@@ -117,10 +117,10 @@ class Orders:
         return self.tell(events.Arrived(now, *what))
 
     def _run_time(self, message: Arrived, now: Seconds) -> Seconds:
-        """As the rounds see it: catching up and the way of the messages belong to it, or who needs them would be cut.
+        """Return the run time by the controller's clock, with catching up and message delays.
 
-        Never less than the worker's own seconds, though: a busy controller takes messages for earlier than they were.
-        Nothing is learnt from a worker whose own clock tells nonsense.
+        Without these a worker that needs them would be cut. It is never less than the worker's own seconds: a
+        busy controller dates messages too early. Nothing is learned if the worker's clock tells nonsense.
         """
         own, began = message.seconds, self._began.get(message.worker)
         if began is None or not is_run_time(own) or now - began < own + SAME:
@@ -128,18 +128,18 @@ class Orders:
         return now - began
 
     def tick(self, now: Seconds) -> Answers:
-        """Time has come to `now`."""
+        """Give the rounds a tick if it is due at `now`."""
         if self.wake_at is None or now < self.wake_at:
             return []
         self.wake_at = None
         return self.tell(events.Tick(now))
 
     def think(self) -> Answers:
-        """What the policy says when it has thought about the open round."""
+        """Let the policy think about the open round; return the messages that follow."""
         return self._carry_out(self._rounds.think())
 
     def take_untold(self) -> list[RoundRecord | events.Settle]:
-        """Rounds whose updates were made and gradients settled since the last time."""
+        """Return and clear the rounds whose updates are made, and the settled gradients, in order."""
         unmade = (n for n, each in enumerate(self._untold) if each is self._making)
         until = next(unmade, len(self._untold))
         untold, self._untold = self._untold[:until], self._untold[until:]
@@ -152,7 +152,7 @@ class Orders:
                 case events.Settle():
                     self._untold.append(command)
                 case _ if self.ended or self.why:
-                    # Whoever waits has been told that the run is over.
+                    # Workers that wait have been told that the run is over.
                     pass
                 case events.WakeAt():
                     self.wake_at = command.now
@@ -166,7 +166,7 @@ class Orders:
         return answers
 
     def _opened(self, command: events.OpenRound) -> Answers:
-        """Who made the update is there by itself; the others are sent for."""
+        """Open a round: workers in the last update continue on their own, the rest get `Go`."""
         self.wake_at = None
         self.agreement.opened(command.version)
         diverged = self._tries.opened(command.version)
@@ -191,7 +191,8 @@ class Orders:
 
     def _closed(self, command: events.CloseRound) -> Answers:
         self.wake_at = None
-        # Who left after its arrival took its gradient along. Sorted: the ring's order must not be the arrivals'.
+        # A worker that left after its arrival took its gradient along. Sorted: the ring must not depend on
+        # the order of arrivals.
         came = (gradient.worker for gradient in command.accepted)
         accepted = tuple(sorted(worker for worker in came if self._places[worker].doing is not Doing.LEFT))
         self.why = _stale(command) or (None if accepted else lost(command.version + 1))
@@ -209,13 +210,13 @@ class Orders:
         scale = self.scale.of(command.version, accepted)
         what = (command.version, accepted, scale, command.abandon, self._places.oldest)
         close = Close(self.term, self.epoch, *what)
-        # Everybody else waits for those who reduce, so these are told first.
+        # All others wait for the workers that reduce, so these are told first.
         rest = [worker for worker in self._places.there if worker not in self._by_themselves]
         return [(worker, close) for worker in (*accepted, *rest)]
 
 
 def lost(version: int) -> str:
-    """Why a run cannot go on whose next version nobody can make."""
+    """Return why a run cannot go on whose next version no worker can make."""
     return (
         f"Version {version} was never made: all workers whose gradients were accepted for it have left. "
         "Resume from a checkpoint."
@@ -223,7 +224,7 @@ def lost(version: int) -> str:
 
 
 def _stale(command: events.CloseRound) -> str | None:
-    """Why a round of live training that took older gradients cannot be carried out; None if it took none."""
+    """Return why a round that took older gradients cannot be carried out live; None if it took none."""
     for gradient in command.accepted:
         if gradient.version != command.version:
             return (

@@ -1,4 +1,4 @@
-"""Which connection is which worker's: nobody speaks for another."""
+"""The connection of each worker, so that no process sends messages for another worker."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tailcut.types import WorkerId
 
 @final
 class Peers:
-    """Connections by worker, as they said Hello."""
+    """The connections over which workers said Hello."""
 
     def __init__(self) -> None:
         self._worker: dict[bytes, WorkerId] = {}
         self._peer: dict[WorkerId, bytes] = {}
 
     def bind(self, peer: bytes, worker: WorkerId) -> None:
-        """A worker's Hello was heard on this connection; an older one of the same worker counts no more."""
+        """Bind a connection to the worker that said Hello over it; forget older connections of the worker."""
         self.forget(peer)
         old = self._peer.get(worker)
         if old is not None:
@@ -25,25 +25,25 @@ class Peers:
         self._worker[peer], self._peer[worker] = worker, peer
 
     def forget(self, peer: bytes) -> None:
-        """Whatever comes from this connection is a stranger's."""
+        """Forget which worker this connection belongs to."""
         worker = self._worker.pop(peer, None)
         if worker is not None:
             del self._peer[worker]
 
     def knows(self, peer: bytes) -> bool:
-        """Whether a worker has said Hello on this connection."""
+        """Return whether a worker has said Hello on this connection."""
         return peer in self._worker
 
     def worker(self, peer: bytes) -> WorkerId | None:
-        """Who has said Hello on this connection; None for nobody."""
+        """Return the worker that has said Hello on this connection; None if none has."""
         return self._worker.get(peer)
 
     def of(self, worker: WorkerId) -> bytes | None:
-        """The connection of a worker; None if it has none."""
+        """Return the connection of a worker; None if it has none."""
         return self._peer.get(worker)
 
     def pretends(self, peer: bytes, message: Meet | Arrived | Applied | Bye | State) -> str | None:
-        """Why a message on this connection is not its worker's, as a sentence; None if it is."""
+        """Return why a message on this connection is not its worker's, as a sentence; None if it is."""
         worker = self._worker.get(peer)
         if worker == message.worker:
             return None

@@ -1,4 +1,4 @@
-"""What every worker of a run does, as far as the controller was told."""
+"""The activity of every worker of a run, as far as the controller knows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tailcut.engines.records.standing import At
 from tailcut.types import Seconds, WorkerId
 
 NOTHING = -1
-"""Stands for the version of a worker that has none."""
+"""Version of a worker that has no state."""
 
 
 class Doing(Enum):
-    """What a worker does; `{}` is the version it is at, or goes to."""
+    """The activity of a worker; `{}` is the version it is at, or goes to."""
 
     STARTS = "waiting for the run to begin"
     COMPUTES = "computing at version {}"
@@ -29,19 +29,19 @@ class Doing(Enum):
 
 @dataclass(slots=True)
 class Place:
-    """One worker.
+    """The place of one worker as the controller sees it.
 
     Attributes:
-        hello: what it said of itself.
+        hello: its last Hello.
         heard: the clock's seconds of its last message.
-        doing: what it does, at `version`.
+        doing: its activity, at `version`.
         version: see `Doing`.
-        arrivals: how often it came to `step()`.
+        arrivals: number of times that it came to `step()`.
         has: the newest version that it is known to have.
         cut: the clock's seconds at which the round it computes for was closed without it; None if it was not.
-        late: seconds after that at which it arrived.
-        free: whether it was told that nobody needs anything of it.
-        lost: whether it has vanished without a word.
+        late: seconds from `cut` to its arrival; 0 if it was in time.
+        free: whether it was released: no other worker needs its updates.
+        lost: whether it was expelled, or its connection broke without `Bye`.
     """
 
     hello: Hello
@@ -56,37 +56,37 @@ class Place:
     lost: bool = False
 
     def standing(self) -> At:
-        """What it does, for those who record the run."""
+        """Return the worker's activity, for the record of the run."""
         said, doing = self.hello, self.doing.name.lower()
         return At(said.worker, said.host, said.process, said.node, doing, self.version, self.heard)
 
     def now_does(self, doing: Doing, version: int) -> None:
-        """It does something else from here on."""
+        """Record the worker's new activity."""
         self.doing, self.version, self.cut = doing, version, None
 
     @property
     def is_next(self) -> bool:
-        """Whether it is the worker's turn to say something."""
+        """Return whether the worker is expected to send a message."""
         return self.doing in (Doing.COMPUTES, Doing.REDUCES, Doing.DROPS)
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it has done nothing since the run began."""
+        """Return whether the worker computes and has never come to `step()`."""
         return self.doing is Doing.COMPUTES and self.arrivals == 0
 
     def broke_off(self, version: int) -> None:
-        """It is at `version`, and nothing of the epoch completes at it any more."""
+        """Record that the worker is at `version`, and that nothing of the epoch completes at it any more."""
         self.has = max(self.has, version)
         self.now_does(Doing.BROKE, version)
 
     def made(self, version: int) -> None:
-        """It reports an update: if that is the one it was to make, it computes from there."""
+        """Record an update that the worker reports; if it was to make this one, it computes from there."""
         self.has = max(self.has, version)
         if self.doing is Doing.REDUCES and self.version == version:
             self.doing = Doing.COMPUTES
 
     def __str__(self) -> str:
-        """Who it is and what it does, in words."""
+        """Return the worker and its activity in words."""
         who = f"worker {self.hello.worker} (process {self.hello.process} on {self.hello.host})"
         never = "" if self.arrivals else "; it has not called step() yet"
         return f"{who}, {self.doing.value.format(self.version)}{never}"
@@ -112,40 +112,40 @@ class Places:
         return self._all[worker]
 
     def get(self, worker: WorkerId) -> Place | None:
-        """What a worker does; None for one that never said Hello, or was refused."""
+        """Return the place of a worker; None if it never said Hello, or was refused."""
         return self._all.get(worker)
 
     @property
     def all(self) -> list[WorkerId]:
-        """Everybody, those who left too; increasing."""
+        """All workers, with those that have left; increasing."""
         return sorted(self._all)
 
     @property
     def there(self) -> list[WorkerId]:
-        """Who has not left; increasing."""
+        """The workers that have neither left nor been lost; increasing."""
         return self._there
 
     @property
     def left(self) -> set[WorkerId]:
-        """Who has."""
+        """The workers that have left or been lost."""
         return self._all.keys() - self._there
 
     @property
     def lost(self) -> set[WorkerId]:
-        """Who has vanished without a word."""
+        """The workers that were expelled, or whose connection broke without `Bye`."""
         return {worker for worker, place in self._all.items() if place.lost}
 
     @property
     def waiting(self) -> list[WorkerId]:
-        """Who waits in `step()` for an answer."""
+        """The workers that wait in `step()` for an answer."""
         return [worker for worker in self._there if self._all[worker].doing is Doing.WAITS]
 
     def standing(self) -> list[At]:
-        """What everybody does, for those who record the run."""
+        """Return the activity of all workers, for the record of the run."""
         return [self._all[worker].standing() for worker in self.all]
 
     def take(self, hello: Hello, now: Seconds) -> None:
-        """A worker is there, or says so again."""
+        """Record a worker's Hello, the first or another one."""
         known = self._all.get(hello.worker)
         if known is None:
             self._all[hello.worker] = Place(hello, now, version=hello.version, has=hello.version)
@@ -155,7 +155,7 @@ class Places:
             known.version = known.has = hello.version
 
     def leave(self, worker: WorkerId, version: int) -> None:
-        """A worker has left in order."""
+        """Record that a worker has left in order."""
         self.finished = max(self.finished, version)
         self._remove(worker, version)
 
@@ -165,22 +165,22 @@ class Places:
         self._there = [other for other in self._there if other != worker]
 
     def lose(self, worker: WorkerId) -> None:
-        """A worker has vanished: nobody can have anything of it any more."""
+        """Record that a worker is lost: no other worker can get its updates any more."""
         self._remove(worker, self._all[worker].has)
         self._all[worker].free = self._all[worker].lost = True
 
     def come_back(self, hello: Hello, now: Seconds) -> None:
-        """One that was lost, or never there, joins, with nothing."""
+        """Record that a worker that was lost, or never there, joins, without a state."""
         self._all[hello.worker] = Place(hello, now, has=NOTHING)
         self._there = sorted({*self._there, hello.worker})
 
     def forget(self, worker: WorkerId) -> None:
-        """One that was there before the run began is gone: its place is free."""
+        """Forget a worker that was lost before the run began: its place is free."""
         del self._all[worker]
         self._there = [other for other in self._there if other != worker]
 
     def arrive(self, worker: WorkerId, version: int, now: Seconds) -> bool:
-        """A worker has come to `step()`; whether that was its next thing to do."""
+        """Record that a worker has come to `step()`; return whether that was expected of it."""
         place = self._all[worker]
         place.has = max(place.has, version)
         if place.version != version or place.doing not in (Doing.COMPUTES, Doing.REDUCES):
@@ -191,21 +191,21 @@ class Places:
         return True
 
     def closed_without(self, version: int, now: Seconds) -> None:
-        """The round of this version is closed: who computes for it is late from now on."""
+        """Record the close of this version's round: workers that compute for it are late from now on."""
         for worker in self._there:
             place = self._all[worker]
             if place.doing in (Doing.COMPUTES, Doing.REDUCES) and place.version == version:
                 place.cut = now
 
     def send_to(self, version: int) -> None:
-        """Everybody is told to have this version: who is not known to may have it from now on, and must be asked."""
+        """Record that all workers are told to get this version: any of them may have it from now on."""
         for worker in self._there:
             place = self._all[worker]
             if NOTHING < place.has < version and place.doing is not Doing.REDUCES:
                 place.now_does(Doing.COMPUTES, version)
 
     def release(self, everybody: bool = False) -> list[WorkerId]:
-        """Who has left, was not told so yet, and holds nothing that somebody who is there might still lack."""
+        """Release and return the workers that have left and hold no update that a worker might still lack."""
         if len(self._there) == len(self._all):
             return []
         those_there = () if everybody else self._there
@@ -218,27 +218,27 @@ class Places:
 
     @property
     def lingering(self) -> bool:
-        """Whether somebody who has left still waits to be told that nobody needs anything of it."""
+        """Return whether a worker that has left still waits to be released."""
         return any(not self._all[worker].free for worker in self.left)
 
     @property
     def oldest(self) -> int:
-        """The version that everybody who is there is known to have."""
+        """The newest version that all workers that are there are known to have."""
         return min((self._all[worker].has for worker in self._there), default=0)
 
     @property
     def best(self) -> int:
-        """The newest version of anybody who is there, or has left but still gives it to others."""
+        """The newest version of a worker that is there, or has left in order."""
         return max((place.has for place in self._all.values() if not place.lost), default=NOTHING)
 
     @property
     def reducing(self) -> list[WorkerId]:
-        """Who is in a reduction that it has not reported."""
+        """The workers in a reduction that they have not reported."""
         return [worker for worker in self._there if self._all[worker].doing is Doing.REDUCES]
 
     @property
     def underway(self) -> list[WorkerId]:
-        """Who was sent to a version that it is not known to have."""
+        """The workers that were sent to a version that they are not known to have."""
         there = ((worker, self._all[worker]) for worker in self._there)
         return [
             worker for worker, it in there if it.doing is Doing.COMPUTES and it.version > it.has > NOTHING
@@ -246,15 +246,15 @@ class Places:
 
     @property
     def joining(self) -> list[WorkerId]:
-        """Who has nothing yet."""
+        """The workers that have no state yet."""
         return [worker for worker in self._there if self._all[worker].has == NOTHING]
 
     @property
     def newest(self) -> WorkerId:
-        """The first of those who are there with the newest version."""
+        """The worker with the newest version of those that are there; the first of several."""
         return max(self._there, key=lambda worker: self._all[worker].has)
 
     @property
     def last_heard(self) -> Seconds:
-        """When anybody said anything; long ago if nobody ever did."""
+        """The clock's seconds of the last message of any worker; minus infinity if there was none."""
         return max((place.heard for place in self._all.values()), default=-math.inf)

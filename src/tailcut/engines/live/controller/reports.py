@@ -1,4 +1,4 @@
-"""Who has still to report which update, and whether all made the same one."""
+"""Tracks which workers have still to report an update, and checks that all made the same one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailcut.types import WorkerId
 
 @dataclass(slots=True)
 class _Update:
-    """One that is being made; `first` is the first report of it."""
+    """An update that is being made; `first` is the first report of it."""
 
     awaited: set[WorkerId]
     first: Applied | None = None
@@ -29,11 +29,11 @@ class Reports:
         return len(self._updates)
 
     def expect(self, version: int, accepted: Iterable[WorkerId]) -> None:
-        """These workers are about to make `version`."""
+        """Expect reports of `version` from the workers that are about to make it."""
         self._updates[version] = _Update(set(accepted))
 
     def take(self, report: Applied) -> bool:
-        """A report has come; whether it is the first of its version by one whose report was awaited."""
+        """Record a report; return whether it is the first awaited one of its version."""
         update = self._updates.get(report.version)
         if update is None or report.worker not in update.awaited:
             return False
@@ -42,7 +42,7 @@ class Reports:
         return is_first
 
     def drift(self, report: Applied) -> str | None:
-        """Why the run cannot go on after this report; None if it agrees with what is known."""
+        """Return why the run cannot go on after this report; None if it does not contradict the first one."""
         update = self._updates.get(report.version)
         known = None if update is None else update.first
         if known is None or (known.chain, known.numbers) == (report.chain, report.numbers):
@@ -59,7 +59,7 @@ class Reports:
         )
 
     def leave(self, worker: WorkerId) -> int | None:
-        """A worker is gone; the version that nobody can make any more without it, None if there is no such."""
+        """Forget a worker that has left; return the version that none can make without it, or None."""
         lost = None
         for version, update in list(self._updates.items()):
             self._drop(version, update, worker)

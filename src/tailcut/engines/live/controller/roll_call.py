@@ -1,7 +1,7 @@
 """The roll call before a run: every worker says Hello once, and all must be alike, or replicas would drift apart.
 
-A controller that takes the place of one that was killed calls the roll too, and learns from it where the run stands. It
-waits for a while only: who computes for long, or has died, comes to the run later, or never.
+A replacement controller calls the roll too, and learns from it where the run stands. It waits for a limited
+time only: workers that compute for long, or have died, join the run later, or never.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from tailcut.engines.live.messages import BROADCAST, Hello
 from tailcut.types import Seconds, WorkerId
 
 GRACE: Seconds = 1.0
-"""After the first Hello of one who was in the run before, until it goes on without who has said none."""
+"""Seconds that a replacement controller waits for others after the first Hello of a worker of the run."""
 
 LAST: Seconds = 30.0
-"""The same where somebody has the last version: there is no hurry any more, and who is missing may lack it."""
+"""The same, in seconds, if a worker has the last version: missing ones may lack it, and there is no hurry."""
 
 RESTART: Seconds = 30.0
 """Seconds after the last Hello that a run which returns to a checkpoint waits for missing workers to be restarted."""
@@ -32,16 +32,16 @@ MUST_AGREE: dict[str, Callable[[Hello], str]] = {
     "the numbers that the net begins with (as a digest; seed all alike, or leave initial='compare' out)": NUMBERS,
     "the settings": lambda hello: hello.alike.settings,
 }
-"""What is compared, and where a Hello says it."""
+"""The properties that must be equal, and how to read each from a Hello."""
 
 
 @final
 class RollCall:
-    """Who has said Hello.
+    """The workers that have said Hello.
 
     Args:
-        workers: how many there will be.
-        term: of the controller.
+        workers: number of workers of the run.
+        term: term of the controller.
         total: version at which the run ends; None for none.
         resumes: whether newcomers alone may continue the run of an earlier controller, from a checkpoint.
     """
@@ -56,16 +56,16 @@ class RollCall:
 
     @property
     def complete(self) -> bool:
-        """Whether everybody has said Hello."""
+        """Return whether all workers have said Hello."""
         return len(self._hellos) == self._workers
 
     @property
     def ends(self) -> Seconds | None:
-        """The clock's seconds at which the run begins without who is missing; None for never.
+        """The clock's seconds at which the run begins without missing workers; None for never.
 
-        Not before one has come who was in the run: the others would take what a newcomer begins with for the newest.
-        If the run returns to checkpoints, newcomers begin without who is missing after a longer time: a worker that was
-        killed may have no restarts left.
+        A worker that was in the run must come first: otherwise a newcomer's state would count as the newest.
+        If the run returns to checkpoints, newcomers begin without missing workers after a longer time: a
+        killed worker may have no restarts left.
         """
         were_in = [worker for worker, hello in self._hellos.items() if hello.epoch > 0]
         if self._term == 1:
@@ -76,38 +76,38 @@ class RollCall:
 
     @property
     def has_last(self) -> bool:
-        """Whether somebody who was in the run has the version at which it ends."""
+        """Return whether a worker that was in the run has the version at which it ends."""
         versions = (hello.version for hello in self._hellos.values() if hello.epoch > 0)
         return self._total is not None and max(versions, default=0) >= self._total
 
     @property
     def missing(self) -> list[WorkerId]:
-        """Who has not."""
+        """The workers that have not said Hello."""
         return [worker for worker in range(self._workers) if worker not in self._hellos]
 
     @property
     def hellos(self) -> list[Hello]:
-        """In the order of the workers."""
+        """The Hellos, in the order of the workers."""
         return [self._hellos[worker] for worker in sorted(self._hellos)]
 
     def add(self, hello: Hello, now: Seconds) -> None:
-        """A worker is there, or says so again."""
+        """Record a worker's Hello, the first or another one."""
         self._hellos[hello.worker] = hello
         self._came.setdefault(hello.worker, now)
 
     def remove(self, worker: WorkerId) -> None:
-        """A worker is not there any more."""
+        """Remove a worker that was lost."""
         del self._hellos[worker], self._came[worker]
 
     def no_place(
         self, hello: Hello, left: Collection[WorkerId] = (), lost: Collection[WorkerId] = ()
     ) -> str | None:
-        """Why a worker cannot have the place it claims; None if it can.
+        """Return why a worker cannot have the place it claims, as a sentence; None if it can.
 
         Args:
-            hello: of the worker.
-            left: those who said Hello before and are gone.
-            lost: those of them who have vanished, and whose places are free.
+            hello: Hello of the worker.
+            left: workers that said Hello before and have left or been lost.
+            lost: workers whose places are free: they were lost, or missed the roll call.
         """
         if hello.term > self._term:
             return f"This controller, of term {self._term}, was replaced by one of term {hello.term}: talk to that one."
@@ -129,7 +129,7 @@ class RollCall:
         return None
 
     def _unlike(self, hello: Hello) -> str | None:
-        """In what one that comes back differs from the others; its numbers will be theirs."""
+        """Return how a worker that comes back differs from the others, numbers apart; None if it does not."""
         first = self.hellos[0]
         for what, value in MUST_AGREE.items():
             if value is not NUMBERS and value(first) != value(hello):
@@ -141,7 +141,7 @@ class RollCall:
         return self.other_number(hello)
 
     def other_number(self, hello: Hello) -> str | None:
-        """Why a worker that was told another number of workers cannot take part; None if it was told the same."""
+        """Return why a worker that was told another number of workers cannot take part; None if the same."""
         if hello.workers == self._workers:
             return None
         return (
@@ -150,7 +150,7 @@ class RollCall:
         )
 
     def difference(self) -> str | None:
-        """In what those who are there differ, as a sentence; None if they are alike."""
+        """Return how the workers differ, as a sentence; None if they are alike."""
         compared = [
             (what, value)
             for what, value in MUST_AGREE.items()
@@ -168,10 +168,10 @@ class RollCall:
         return self._other_history()
 
     def _other_history(self) -> str | None:
-        """Who has made other updates than somebody else with as many, or has other numbers by as many.
+        """Return which two workers hold different histories or numbers at the same version; None if none do.
 
-        Undisturbed runs have the same history, whatever they train, so that the numbers count too. Who is in an epoch
-        says those that it began with, and is compared later, by what it says of its updates.
+        Undisturbed runs have equal histories, whatever they train, so the numbers are compared too. A worker
+        that is in an epoch says the numbers that it began with, and is compared later, by what it reports.
         """
         first: dict[int, Hello] = {}
         for hello in self.in_step:
@@ -191,15 +191,15 @@ class RollCall:
 
     @property
     def newest(self) -> Hello:
-        """The first of those with the most updates, of those who were in the last epoch that anybody knows of.
+        """The Hello with the highest version, the first of several, of the workers in the last known epoch.
 
-        Who was not in it may have made an update that the others have made anew since.
+        A worker that was not in it may have made an update that the others have made anew since.
         """
         return max(self.hellos, key=lambda hello: (hello.term, hello.epoch, hello.version))
 
     @property
     def in_step(self) -> list[Hello]:
-        """Whose logs go together with the newest: the others can only copy a state."""
+        """The Hellos of the workers whose logs match the newest; all others can only copy a state."""
         newest = self.newest
         last = [hello for hello in self.hellos if (hello.term, hello.epoch) == (newest.term, newest.epoch)]
         return last if newest.epoch else [hello for hello in last if hello.version == newest.version]
@@ -211,12 +211,12 @@ class RollCall:
 
     @property
     def epoch(self) -> int:
-        """The last that anybody knows of."""
+        """The last epoch that any worker knows of."""
         return max(hello.epoch for hello in self.hellos)
 
     @property
     def _must_begin_alike(self) -> bool:
-        """Whether all nets must hold the same numbers: no update was made, and none is copied."""
+        """Return whether all nets must hold the same numbers: no update was made, and no state is copied."""
         return all(
             hello.epoch == hello.version == 0 and hello.alike.initial != BROADCAST for hello in self.hellos
         )
@@ -228,12 +228,12 @@ def _begins(hello: Hello) -> tuple[str, str]:
 
 
 def _whereabouts(hello: Hello) -> tuple[str, int, str]:
-    """What tells two processes apart."""
+    """Return the properties that tell two processes apart."""
     return hello.host, hello.process, hello.address
 
 
 def _by_value(hellos: Iterable[Hello], value: Callable[[Hello], str]) -> str:
-    """Which workers have which value."""
+    """Say which workers have which value."""
     having: dict[str, list[WorkerId]] = {}
     for hello in hellos:
         having.setdefault(value(hello), []).append(hello.worker)

@@ -1,4 +1,4 @@
-"""What the learning rate of an update is multiplied by, given how many samples went into it."""
+"""The factor of an update's learning rate, given the number of samples in the update."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tailcut.types import Measured, WorkerId
 
 @final
 class Scale:
-    """A learning-rate rule at work.
+    """A learning-rate rule with the samples and the noise it needs.
 
-    Samples of a full update are those of all workers the run began with, each with the mini-batch it had last. One
-    that was never heard of counts as the mean of the others.
+    Samples of a full update are those of all workers the run began with, each with the mini-batch it had
+    last. A worker that has never arrived counts as the mean of the others.
 
     Args:
-        rule: from accepted samples to a rate.
-        workers: that the run began with.
+        rule: computes a rate from the accepted samples.
+        workers: number of workers that the run began with.
     """
 
     def __init__(self, rule: RateRule, workers: int) -> None:
@@ -32,20 +32,20 @@ class Scale:
         self._noise, self._last = Noise(), 1.0
 
     def arrived(self, message: Arrived) -> None:
-        """A gradient is in."""
+        """Record the samples of a gradient that has arrived."""
         self._samples[message.worker] = message.samples
         if message.share > 0.0:
             self._batch[message.worker] = message.samples / message.share
 
     def of(self, version: int, accepted: Sequence[WorkerId]) -> float:
-        """The multiple for the update that follows `version`, made of the last gradients of these workers."""
+        """Return the factor for the update that follows `version`, made of these workers' last gradients."""
         samples = sum(self._samples[worker] for worker in accepted)
         behind = Behind(version, samples, self._full(samples), self._noise.scale)
         self._last = self._rule.rate(1.0, behind)
         return self._last
 
     def measured(self, scatter: Scatter | None) -> Measured | None:
-        """What the gradients of the last update showed. Their loss and the workers' own rate are not known here."""
+        """Return the statistics of the last update's gradients; their loss and own rate are unknown."""
         if scatter is None:
             return None
         sizes = self._batch.values()

@@ -1,4 +1,4 @@
-"""The controller's socket and clock: what comes is handed to the hub, what the hub says is sent."""
+"""The controller's socket and clock: it hands messages to the hub, and sends the hub's answers."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from tailcut.engines.live.wire import encode
 from tailcut.types import Seconds, WorkerId
 
 LOOK_UP = 0.1
-"""Seconds after which it looks up from waiting, to see whether it is to stop."""
+"""Longest wait for messages, in seconds, before the controller checks whether it is to stop."""
 STOPPED = (
     "The process that had started the controller, worker 0 or the launcher, has ended. See what it printed."
 )
-"""What workers are told then. Nothing is said to that process itself."""
+"""Error message for workers when the controller is to stop. Nothing is sent to that process itself."""
 OVERDUE: Seconds = 1.0
-"""For what is done when nothing comes any more. Something always comes only where a peer has gone wrong."""
+"""Longest delay of what is done when no message waits, in seconds. Only a faulty peer keeps sending."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """How a run ended.
+    """The outcome of a run.
 
     Attributes:
-        version: of the newest parameters.
-        why: it failed, as a sentence; None where it ended as it should.
+        version: version of the newest parameters.
+        why: reason for which the run failed, as a sentence; None if it ended as it should.
         malformed: frames that were no message.
         ignored: messages of another term or epoch, or of workers that had left.
-        dropped: messages that were not even looked at, of peers that said too much or nothing but rubbish.
-        deserted: whether all workers vanished before its end.
+        dropped: messages that were not decoded, of peers above their limit.
+        deserted: whether all workers with a state were lost before its end.
     """
 
     version: int
@@ -72,15 +72,16 @@ def serve(
 
     Args:
         hub: the controller's logic.
-        address: to listen on, as `tcp://host:port`; port 0 for any that is free.
+        address: address to listen on, as `tcp://host:port`; port 0 for any that is free.
         ready: is told the address, with the port, as soon as workers may connect.
-        stop: whether to end at once; asked several times a second.
-        max_wait: seconds after which silence is spoken of. If then somebody waits for an answer and nobody at all
-            says anything, the run ends.
-        say: is told who is silent, once each time; and at first, if others than this machine may connect without a key.
-        look: is shown the hub and told the time when nobody waits for anything, several times a second.
+        stop: returns whether to end at once; called several times a second.
+        max_wait: seconds of silence after which a worker is reported. If then a worker waits for an answer
+            and none has sent a message for as long, the run ends.
+        say: is told which workers are silent, once each time, and at first if other machines may connect
+            without a key.
+        look: is given the hub and the time when no message waits, several times a second.
         clock: seconds, never running backwards.
-        key: of the run: only who holds it may connect; None for anybody.
+        key: key of the run, which clients must hold to connect; None for any client.
 
     Raises:
         InputError: the address cannot be listened on.
@@ -107,10 +108,10 @@ def serve(
 
 @final
 class Server:
-    """A hub on a socket.
+    """Connects a hub to a socket.
 
     Args:
-        hub, max_wait, say, clock, look, key: as of `serve`.
+        hub, max_wait, say, clock, look, key: as for `serve`.
         router: the socket, listening.
     """
 
@@ -138,8 +139,8 @@ class Server:
         self._descriptors = DescriptorWatch("The controller", say)
 
     def turn(self) -> None:
-        """Take in what came, then what is due, then think: nobody waits for a forecast."""
-        # First: who has said Bye and then ended has left in order, and its Bye may have come a moment ago.
+        """Handle the messages that came, then what is due, then think: no worker waits for a forecast."""
+        # First: a worker that said Bye and then ended has left in order, and its Bye may still be unread.
         self._lines.look()
         for came in self.intake.messages(self._is_traced):
             self._take_in(came)
@@ -159,18 +160,18 @@ class Server:
                 self._wait()
 
     def finish(self) -> None:
-        """The run is over: what was not told yet is told."""
+        """Record what was not recorded yet, when the run is over."""
         self._hub.think()
 
     def close(self) -> None:
-        """Watch connections no longer."""
+        """Stop watching connections, and close those to workers that were asked."""
         self._asking.close()
         self._lines.close()
 
     # -- in -----------------------------------------------------------------------------------------------------
 
     def _is_traced(self, peer: bytes) -> bool:
-        """Where it came from is asked once for each Hello."""
+        """Return whether a peer's connection is known; it is read once for each Hello."""
         return self._peers.knows(peer) and peer not in self._untraced
 
     def _take_in(self, came: Came) -> None:
@@ -178,7 +179,7 @@ class Server:
         if isinstance(message, Hello):
             is_known = self._peers.knows(peer)
             if is_known or self._peers.of(message.worker) is not None:
-                # Perhaps over a new connection: the end of the old one came before.
+                # It may come over a new connection: then the old one has broken before.
                 self._lines.look()
                 self._mind_lines(message.worker)
             if is_known:
@@ -193,7 +194,7 @@ class Server:
             self._lines.heard(worker, came.frame)
 
     def _mind_lines(self, only: WorkerId | None = None) -> None:
-        """Who has ended without a word is not waited for. Of others than `only` a word may still be unread."""
+        """Handle workers whose connection broke, or `only` this one: others may have unread messages."""
         for worker in self._lines.broken(only):
             self._cut.add(worker)
             there = worker in self._hub.places.there and self._hub.epoch > 0
@@ -214,14 +215,14 @@ class Server:
             return answers
         why = self._peers.pretends(peer, message)
         if why is not None:
-            # What was said to the controller before this one is no offence; its worker will say Hello.
+            # A message for the controller before this one is no offense; its worker will say Hello.
             if message.term < self._hub.term:
                 return []
             return [(SENDER, Refused(self._hub.term, self._hub.epoch, why))]
         return self._hub.handle(message, in_time(self._clock(), self._hub.wake_at))
 
     def _taken(self, worker: WorkerId) -> str:
-        """Whoever repeats the Hello of another is told."""
+        """Return a sentence for a process that claims the place of a connected worker."""
         there = self._hub.places[worker].hello
         who = f"process {there.process} on {there.host}, which is connected"
         return f"Place {worker} is taken by {who}. Give every worker its own number."
@@ -229,7 +230,7 @@ class Server:
     # -- out ----------------------------------------------------------------------------------------------------
 
     def send(self, answers: Answers, sender: bytes | None = None) -> None:
-        """Send messages; one that goes to many is put into bytes once."""
+        """Send messages; one that goes to many workers is encoded once."""
         last: Message | None = None
         frame = b""
         for worker, message in answers:
@@ -243,7 +244,7 @@ class Server:
     # -- time ---------------------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
-        """Until something comes or is due. zmq's own poll counts in whole milliseconds: too coarse for short rounds."""
+        """Wait for a message, or until something is due. zmq's poll, in whole milliseconds, is too coarse."""
         now, wake_at = self._clock(), self._hub.wake_at
         pause = LOOK_UP if wake_at is None else min(max(wake_at - now, 0.0), LOOK_UP)
         # The socket's file descriptor tells of changes only, so it must be asked for events first.
@@ -251,7 +252,7 @@ class Server:
             select.select([self._router, self._lines.events], [], [], pause)
 
     def _tell_return(self) -> None:
-        """Say once from where a run continues whose workers are all new."""
+        """Say once from which version a run continues whose workers are all new."""
         version = self._hub.resumed_at
         if version is not None and not self._has_told_return:
             self._has_told_return = True
@@ -262,7 +263,7 @@ class Server:
             )
 
     def _mind_deadlock(self) -> None:
-        """Where nothing moves, ask workers where they are, and say so if nothing can move."""
+        """Ask workers where they are if none makes progress, and report a deadlock."""
         if not self._hub.is_open:
             return
         places, now = self._hub.places, self._clock()
@@ -279,7 +280,7 @@ class Server:
         now = self._clock()
         if now < self._look_around:
             return
-        # Sentences every now and then; a standstill of exactly max_wait is not worth asking a thousand times a second.
+        # Not checked in every turn: hitting max_wait exactly is not worth a thousand checks a second.
         self._look_around = now + min(LOOK_UP, self._max_wait / 2)
         silent = self._hub.silence(now, self._max_wait)
         for worker in sorted(silent.keys() - self._spoken_of):

@@ -1,4 +1,4 @@
-"""Who should have said something, and why a run stands still."""
+"""Sentences on workers that should have sent a message, and on a run that stands still."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tailcut.engines.live.controller.words import seconds, workers
 from tailcut.types import Seconds, WorkerId
 
 MOST_EXPLAINED = 3
-"""Silent workers that a sentence on a standstill describes one by one."""
+"""Most silent workers that a sentence on a standstill describes one by one."""
 
 
 def unheard(missing: Sequence[WorkerId], passed: Seconds) -> dict[WorkerId, str]:
-    """A sentence on each worker that has not said Hello, so many seconds after the roll call began."""
+    """Return a sentence on each worker that has not said Hello, `passed` seconds into the roll call."""
     return {
         worker: f"No Hello for {seconds(passed)}: worker {worker}. Is it started, with this controller's address?"
         for worker in missing
@@ -21,7 +21,7 @@ def unheard(missing: Sequence[WorkerId], passed: Seconds) -> dict[WorkerId, str]
 
 
 def silent(places: Places, now: Seconds, limit: Seconds) -> dict[WorkerId, str]:
-    """A sentence on each worker whose turn it is and that has said nothing for `limit` seconds."""
+    """Return a sentence on each worker whose turn it is and that has sent nothing for `limit` seconds."""
     there = [(worker, places[worker]) for worker in places.there]
     return {
         worker: f"Not heard of for {seconds(now - place.heard)}: {place}."
@@ -31,12 +31,12 @@ def silent(places: Places, now: Seconds, limit: Seconds) -> dict[WorkerId, str]:
 
 
 def standstill(quiet: Seconds, waiting: Sequence[WorkerId], silent: Sequence[str], max_wait: Seconds) -> str:
-    """Why nothing moves.
+    """Return the reason why a run ends that stands still.
 
     Args:
-        quiet: seconds for which nothing was heard.
-        waiting: who waits in `step()`.
-        silent: a sentence on each worker that should have said something.
+        quiet: seconds for which no message came.
+        waiting: workers that wait in `step()`.
+        silent: a sentence on each worker that should have sent a message.
         max_wait: seconds that a silence may last.
     """
     meanwhile = f" while {workers(waiting)} waited in step()" if waiting else ""

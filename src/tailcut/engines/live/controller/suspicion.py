@@ -1,4 +1,4 @@
-"""How long a silent worker is waited for: longer after every worker that was suspected and had only been slow."""
+"""Limits on the silence of workers: longer after every worker that was suspected and had only been slow."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tailcut.types import Seconds, WorkerId
 PATIENCE: Seconds = 0.8
 """Seconds that a worker in a reduction that others have given up has to answer before it is expelled."""
 MAX_DOUBLINGS = 3
-"""How often both are doubled at most: to 4.8 and 6.4 s."""
+"""Most doublings of both limits: to 4.8 and 6.4 s."""
 CALM = 100
-"""Updates without a false alarm after which both are halved again."""
+"""Updates without a false alarm after which both limits are halved again."""
 
 
 @final
 class Suspicion:
-    """The limits of one run.
+    """The limits on silence in one run.
 
     A machine with more to do than it has cores leaves a healthy worker without a core for longer than the limits. To
     suspect that worker again and again costs more than to wait for it. A false alarm is a reduction that was given up
@@ -58,7 +58,7 @@ class Suspicion:
         self._doublings, self._since = max(0, self._doublings - calm), self._since + calm * CALM
 
     def expel(self, worker: WorkerId, now: Seconds) -> None:
-        """Note that a worker is expelled."""
+        """Record that a worker is expelled."""
         self._expelled[worker] = now
 
     def is_back_soon(self, worker: WorkerId, now: Seconds) -> bool:

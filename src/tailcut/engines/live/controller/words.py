@@ -8,11 +8,11 @@ from itertools import takewhile
 from tailcut.types import Seconds, WorkerId
 
 MOST_NAMED = 6
-"""Workers that a sentence names one by one; of more it says how many."""
+"""Most workers that a sentence names one by one; of further ones it says how many."""
 
 
 def workers(ids: Sequence[WorkerId]) -> str:
-    """Workers by number.
+    """Name workers by number.
 
     Example:
         >>> workers([3]), workers([0, 1, 4]), workers(range(9))
@@ -28,7 +28,7 @@ def workers(ids: Sequence[WorkerId]) -> str:
 
 
 def seconds(value: Seconds) -> str:
-    """A duration.
+    """Format a duration.
 
     Example:
         >>> seconds(61.04), seconds(0.25)
@@ -38,7 +38,7 @@ def seconds(value: Seconds) -> str:
 
 
 def short(text: str, most: int = 60) -> str:
-    """The text, its middle left out where it is long."""
+    """Return the text, without its middle if it has more than `most` characters."""
     half = (most - 1) // 2
     return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
 

@@ -1,4 +1,4 @@
-"""The data plane of the live engine: gradients are added up among the accepted workers; who is late pulls the updates.
+"""The data plane of the live engine: the accepted workers add up gradients, late workers pull the updates.
 
 FlatBuffer.pack ─▶ stamp(Close) ─▶ reduce (accepted only) ─▶ Update.made ─▶ UpdateLog ─▶ FlatBuffer.unpack
                                                                                └─ UpdateServer ─▶ Puller (late)

@@ -1,4 +1,4 @@
-"""Something that may never return, done beside: whoever asked for it goes on after a while."""
+"""A call with a time limit of a function that may never return."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tailcut.types import Seconds
 
 
 def bounded(act: Callable[[], None], limit: Seconds, what: str) -> None:
-    """Do something, and wait for it so long at most. What does not return is left to itself, in a thread of its own.
+    """Call a function in a thread of its own, and wait for it so long at most. The thread then goes on.
 
     Args:
-        act: to do.
-        limit: seconds.
-        what: it is, for the error: "connecting".
+        act: the function.
+        limit: longest wait, in seconds.
+        what: name of the call, for the error: "connecting".
 
     Raises:
-        RuntimeError: it did not return in time; or whatever it raised.
+        RuntimeError: it did not return in time, or raised a RuntimeError.
 
     Example:
         >>> bounded(lambda: None, 1.0, "nothing")
@@ -32,7 +32,7 @@ def bounded(act: Callable[[], None], limit: Seconds, what: str) -> None:
         try:
             act()
         except RuntimeError as problem:
-            # Its words alone: an exception would keep alive what it came through.
+            # Only its text: an exception would keep alive the objects of all frames that it came through.
             failed.append(str(problem))
         finally:
             done.set()

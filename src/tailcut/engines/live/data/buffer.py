@@ -1,11 +1,11 @@
-"""Everything workers add up in one round, as one vector on the host: the net's side of a reduction.
+"""The vector that workers add up in one round, on the host: the net's side of a reduction.
 
     gradients | used, one per parameter | buffers | changed, one per buffer | scatter | trailer
 
-Gradients and buffers are multiplied with the worker's samples; the divisor is what the trailer's samples sum up to.
-A gradient is None after an update only if no accepted worker had one (under Adam, None and zero differ). A buffer that
-no accepted worker has changed stays what it was, to the bit: averaging equal numbers would make constants drift. Of
-whole numbers (counters) it is the change that is averaged, and rounded.
+Gradients and buffers are multiplied with the worker's samples; the divisor is what the trailer's samples sum
+up to. A gradient is None after an update only if no accepted worker had one (under Adam, None and zero
+differ). A buffer that no accepted worker has changed stays what it was, to the bit: averaging equal numbers
+would make constants drift. For integer buffers (counters) the change is averaged, and rounded.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from tailcut.engines.live.messages import Scatter
 @final
 @dataclass(frozen=True)
 class Layout:
-    """Where things are in the vector.
+    """The layout of the vector.
 
     Attributes:
-        parameters: numbers of each parameter that takes part.
-        buffers: numbers of each averaged buffer.
-        dtype: of the vector: single precision, or what is wider in the net.
+        parameters: number of elements of each parameter that takes part.
+        buffers: number of elements of each averaged buffer.
+        dtype: type of the vector: single precision, or what is wider in the net.
     """
 
     parameters: tuple[int, ...]
@@ -52,17 +52,17 @@ class Layout:
 
     @cached_property
     def parts(self) -> tuple[int, int, int, int, int, int]:
-        """Numbers of each part."""
+        """Return the number of elements of each part."""
         gradients, buffers = sum(self.parameters), sum(self.buffers)
         return gradients, len(self.parameters), buffers, len(self.buffers), SCATTER, LENGTH
 
     @property
     def length(self) -> int:
-        """Numbers of the vector."""
+        """Return the number of elements of the vector."""
         return sum(self.parts)
 
     def split(self, vector: Tensor) -> tuple[Tensor, ...]:
-        """Views of gradients, used, buffers, changed, scatter and trailer."""
+        """Return views of gradients, used, buffers, changed, scatter and trailer."""
         return torch.split(vector, list(self.parts))
 
 
@@ -74,9 +74,9 @@ class FlatBuffer:
 
     Args:
         module: the net. All workers' parameters and buffers must be equal from here on.
-        scatter: add up what tells how far gradients scatter, of parameters whose names begin so, an empty text for all;
-            None for not. The same everywhere.
-        share: whether others of this machine may look into `source`.
+        scatter: prefix of the parameter names used to estimate the gradient noise scale, an empty text for
+            all; None to estimate none. The same everywhere.
+        share: whether other workers of this machine may read `source`.
         optimized: the parameters of the optimizer. A frozen one among them takes part, without a gradient.
 
     Example:
@@ -118,7 +118,7 @@ class FlatBuffer:
         self.source = self._memory.source if self._memory else self._alone(device)
         if self._memory is not None and device.type == "cuda":
             self._memory.pin(device)
-        # What is gathered in and spread from on the net's device; few large parameters on the host need no such place.
+        # The vector on the net's device. A net on the host with few large parameters needs none of its own.
         direct = on_host and not self._together
         self._staged = self.source if direct else torch.zeros_like(self.source, device=device)
         self._own = self.layout.split(self.source)
@@ -139,8 +139,9 @@ class FlatBuffer:
         """Write gradients and buffers, times the samples they are means over, into `source`. No gradient changes.
 
         Args:
-            samples: of this worker.
-            share: of the mini-batch that they are. Who adds up micro-batches has that share of its usual gradient.
+            samples: samples of this worker.
+            share: part of the mini-batch that they are: a gradient added up over micro-batches is that part
+                of a full one.
         """
         refuse_gradients(self._named, self._frozen)
         self._mark(WRITTEN)
@@ -164,26 +165,26 @@ class FlatBuffer:
         self._samples = samples
 
     def stamp(self, closed: Closed) -> None:
-        """Write the trailer of a `Close` into `source`: what was packed may now be reduced."""
+        """Write the trailer of a `Close` into `source`: the packed vector may then be reduced."""
         self._mark(WRITTEN)
         self._own[-1].numpy()[:] = trailer(closed, self._samples)
         self._mark(int.from_bytes(digest(closed)[:7], "big") + 1)
 
     def _mark(self, what: int) -> None:
-        """Others of this machine may look: say which round is in `source`, nothing before it is written to."""
+        """Tell other workers of this machine which round `source` is for; `WRITTEN` before a write."""
         if self._memory is not None:
             self._memory.holds = what
 
     @property
     def is_shared(self) -> bool:
-        """Whether others of this machine may look into `source`."""
+        """Return whether other workers of this machine may read `source`."""
         return self._memory is not None
 
     def _alone(self, device: torch.device) -> Tensor:
         return torch.zeros(self.layout.length, dtype=self.layout.dtype, pin_memory=device.type == "cuda")
 
     def finite(self) -> bool:
-        """Whether all that was packed can be averaged. A buffer may hold infinities (masks do), but no NaN."""
+        """Return whether the packed vector can be averaged. A buffer may hold infinities, but no NaN."""
         gradients, _, buffers, *_ = self._own
         if self._places and bool(buffers.isnan().any()):
             return False
@@ -193,21 +194,21 @@ class FlatBuffer:
         )
 
     def empty(self) -> Tensor:
-        """A vector to reduce into, on the host; its memory is used again when nobody has it any more."""
+        """Return a vector to reduce into, on the host; its memory is reused when nothing refers to it."""
         return self._pool.take()
 
     def samples_in(self, reduced: Tensor, closed: Closed) -> int:
-        """The samples of all accepted workers; a sentence if the reduction was not of this `Close` alone."""
+        """Return the samples of all accepted workers; raise an error if not all meant this `Close`."""
         *_, last = self.layout.split(reduced)
         return samples_in(last.tolist(), closed)
 
     def scatter_in(self, reduced: Tensor, workers: int, samples: int) -> Scatter | None:
-        """How far the gradients of an update scatter; None where nobody was asked to look.
+        """Return how far the gradients of an update scatter; None where no noise scale is estimated.
 
         Args:
-            reduced: their sum.
-            workers: that are in it.
-            samples: that are in it.
+            reduced: the reduced vector.
+            workers: number of workers in it.
+            samples: number of samples in it.
         """
         if self._scattering is None:
             return None
@@ -215,7 +216,7 @@ class FlatBuffer:
         return self._scattering.found(gradients, scatter.tolist(), workers, samples)
 
     def unpack(self, reduced: Tensor, samples: int) -> None:
-        """Make gradients and buffers of the net what a reduced vector says; the vector stays as it is."""
+        """Set gradients and buffers of the net from a reduced vector, which stays as it is."""
         gradients, used, buffers, changed, _, _ = self.layout.split(reduced)
         for parameter, count in zip(self._trained, used.tolist(), strict=True):
             if not count:
@@ -233,7 +234,7 @@ class FlatBuffer:
 
     @torch.no_grad()
     def rebase(self) -> None:
-        """Take the net's buffers as what all replicas have now: after a state was loaded into it."""
+        """Take the net's buffers as those that all replicas have: after a state was loaded into it."""
         for n, (place, kept) in enumerate(zip(self._places, self._kept_parts, strict=True)):
             if n in self._counts:
                 self._counts[n].copy_(place.buffer)
@@ -243,7 +244,7 @@ class FlatBuffer:
 
     @torch.no_grad()
     def restore(self) -> None:
-        """Take back what this worker's own passes did to the buffers since the last update."""
+        """Undo the changes of this worker's own passes to the buffers since the last update."""
         if self._places:
             torch._foreach_copy_([place.buffer for place in self._places], self._all_have())
 
@@ -254,7 +255,7 @@ class FlatBuffer:
             spread(self._parts, outs, samples)
 
     def _put_buffers(self, changed: list[float]) -> None:
-        """Changed buffers become the mean, the others what they were before this worker's own pass."""
+        """Set changed buffers to the mean, and the others to what they were before this worker's own pass."""
         each = zip(self._places, self._mean_parts, self._kept_parts, changed, strict=True)
         for n, (place, mean, kept, count) in enumerate(each):
             if count and n in self._counts:
@@ -265,7 +266,7 @@ class FlatBuffer:
         self.restore()
 
     def _own_buffers(self) -> list[Tensor]:
-        """Of this worker, now; of whole numbers, what they have changed by."""
+        """Return this worker's current buffers; of integer buffers, their change since the last update."""
         return [
             place.buffer.to(torch.int64) - self._counts[n].to(torch.int64)
             if n in self._counts
@@ -274,7 +275,7 @@ class FlatBuffer:
         ]
 
     def _all_have(self) -> list[Tensor]:
-        """What every replica's buffers are."""
+        """Return the buffers that every replica has."""
         return [self._counts.get(n, kept) for n, kept in enumerate(self._kept_parts)]
 
     def _views(self, gradients: Tensor) -> list[Tensor]:

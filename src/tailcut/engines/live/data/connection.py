@@ -17,11 +17,11 @@ from tailcut.engines.live.messages import Pull
 from tailcut.engines.live.wire import encode
 
 MAX_UNREAD = 16
-"""Answers that wait to be read."""
+"""Most answers that wait to be read."""
 _BROKEN = zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED | zmq.EVENT_CONNECT_RETRIED
 _WATCHED = zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | _BROKEN
 _TCP_INFO: int | None = getattr(socket, "TCP_INFO", None)
-# Of the field `tcpi_bytes_received` in Linux's `struct tcp_info`, which has it since 4.1.
+# Offset of the field `tcpi_bytes_received` in Linux's `struct tcp_info`, which has it since 4.1.
 _RECEIVED_AT = 128
 
 SEES_PROGRESS = _TCP_INFO is not None and os.uname().sysname == "Linux"
@@ -30,13 +30,13 @@ SEES_PROGRESS = _TCP_INFO is not None and os.uname().sysname == "Linux"
 
 @final
 class Connection:
-    """Connected to one holder; made anew by itself where it breaks.
+    """A connection to one holder of updates; it reconnects by itself.
 
     Args:
-        context: of the sockets.
-        address: of the holder.
-        key: of the run; None where it has none.
-        most_bytes: of an answer.
+        context: ZeroMQ's context of the sockets.
+        address: address of the holder.
+        key: key of the run; None where it has none.
+        most_bytes: largest frame of an answer, in bytes.
         is_queued: whether requests wait in a queue until there is a connection.
 
     Attributes:
@@ -56,7 +56,7 @@ class Connection:
         self.pending: set[int] = set()
         self._tcp: socket.socket | None = None
         self.socket = context.socket(zmq.DEALER)
-        # Otherwise only a holder that is there can be written to.
+        # With IMMEDIATE, requests are taken only while the holder is connected.
         self.socket.setsockopt(zmq.IMMEDIATE, int(not is_queued))
         secured_client(self.socket, key)
         self.socket.setsockopt(zmq.LINGER, 0)
@@ -68,7 +68,7 @@ class Connection:
 
     @property
     def received(self) -> int:
-        """Bytes that have come over this connection; always 0 where the system does not tell."""
+        """Return the bytes that have come over this connection; always 0 where the system does not tell."""
         if self._tcp is None or _TCP_INFO is None:
             return 0
         try:
@@ -79,7 +79,7 @@ class Connection:
         return found
 
     def look(self) -> None:
-        """Take notice of what has happened to the connection."""
+        """Take in the events of the connection since the last look."""
         while self.events.poll(0):
             event = recv_monitor_message(self.events)
             if event["event"] == zmq.EVENT_CONNECTED:
@@ -103,14 +103,14 @@ class Connection:
         return True
 
     def read(self) -> Sequence[zmq.Frame] | None:
-        """The frames of the next answer; None while there is none."""
+        """Return the frames of the next answer; None while there is none."""
         try:
             return self.socket.recv_multipart(zmq.NOBLOCK, copy=False)
         except zmq.Again:
             return None
 
     def close(self) -> None:
-        """Hang up; answers under way are lost."""
+        """Close the connection; answers under way are lost."""
         self._untrace()
         self.socket.disable_monitor()
         self.events.close(0)

@@ -30,7 +30,7 @@ class CopyError(TailcutError):
 
 
 def frames_of(state: Any) -> list[bytes | memoryview]:
-    """A state, as it is now.
+    """Return the frames of a state, as it is now.
 
     Raises:
         CopyError: it holds something else than tensors, plain values, and lists, tuples and dictionaries of them.
@@ -48,7 +48,7 @@ def frames_of(state: Any) -> list[bytes | memoryview]:
 
 
 def state_of(frames: Sequence[bytes | memoryview]) -> Any:
-    """The state in some frames.
+    """Return the state in some frames.
 
     Raises:
         CopyError: they are damaged, or no state.
@@ -69,7 +69,7 @@ def state_of(frames: Sequence[bytes | memoryview]) -> Any:
 
 
 def _plain(value: Any, raw: list[memoryview]) -> Any:
-    """The value as msgpack can hold it; its tensors go to `raw`."""
+    """Return the value as msgpack can hold it, and append its tensors to `raw`."""
     if isinstance(value, Tensor):
         # A copy: training goes on while the frames are sent.
         numbers = value.detach().to("cpu", copy=True).contiguous()

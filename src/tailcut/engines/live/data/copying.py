@@ -1,4 +1,4 @@
-"""Fetching the whole state of another worker, over a line to it."""
+"""Fetching the whole state of another worker, over a connection to it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from tailcut.engines.live.wire import encode
 from tailcut.types import Seconds
 
 AGAIN: Seconds = 10.0
-"""Before a holder is asked again that has not answered: the request may have been lost."""
+"""Seconds after which a holder that has not answered is asked again: the request may have been lost."""
 PAUSE: Seconds = 0.01
-"""Before one is asked again that has no state to give yet."""
+"""Seconds after which a holder that has no state to give yet is asked again."""
 LOOK_UP: Seconds = 0.02
-"""After which whoever waits sees whether the state is still wanted."""
+"""Seconds between two checks whether the state is still wanted."""
 MOST_FRAMES = 1 << 18
-"""Tensors of a state."""
+"""Most frames of a state: one for each tensor, and a head."""
 MOST_STATE = 1 << 40
-"""Bytes of a state, where nobody says how many there can be."""
+"""Most bytes of a state where no limit is given."""
 _TIMES, _MORE = 16, 1 << 24
 
 
 def room_for(state: Any) -> int:
-    """Bytes that a state may have at a worker that has trained, where it is like this at one that has not.
+    """Return the most bytes of a state at a worker that has trained, given the state of one that has not.
 
-    Optimisers keep several numbers for each parameter, some of them in higher precision.
+    Optimizers keep several values for each parameter, some of them in higher precision.
     """
     return _TIMES * _bytes_in(state) + _MORE
 
@@ -40,14 +40,14 @@ def room_for(state: Any) -> int:
 def copied(
     line: zmq.Socket[bytes], asked: Copy, timeout: Seconds, enough: Callable[[], bool], most_bytes: int
 ) -> Any:
-    """The state of the worker that a line leads to, as soon as it offers it; None where it is not wanted any more.
+    """Return the state of a holder, as soon as it offers it; None where it is not wanted any more.
 
     Args:
-        line: connected.
-        asked: for which version.
-        timeout: seconds.
-        enough: whether nothing more is wanted; asked again and again.
-        most_bytes: that it can have.
+        line: socket that is connected to the holder.
+        asked: the request, with the version.
+        timeout: longest wait, in seconds.
+        enough: returns whether nothing more is wanted; called again and again.
+        most_bytes: most bytes that the state can have.
 
     Raises:
         PullError: the holder did not give it in time.
@@ -70,7 +70,7 @@ def copied(
 
 
 def _first_answer(line: zmq.Socket[bytes], until: Seconds, enough: Callable[[], bool]) -> Sequence[zmq.Frame]:
-    """What comes first; nothing where nothing does, or nothing is wanted any more."""
+    """Return the frames of the first answer; none where none comes in time, or it is not wanted any more."""
     while (left := until - monotonic()) > 0 and not enough():
         if line.poll(ceil(1000 * min(left, LOOK_UP))):
             return line.recv_multipart(copy=False)

@@ -16,29 +16,29 @@ from tailcut.engines.live.data.local import LocalGroup
 from tailcut.types import Seconds
 
 TAGS = 1 << 31
-"""Different tags of messages."""
+"""Number of different tags of messages."""
 AT_EXIT: Seconds = 2.0
-"""That a process waits, when it ends, for groups that are ending."""
+"""Longest time that a process waits, when it ends, for groups that are ending, in seconds."""
 
 
 class Work(Protocol):
     """An operation under way."""
 
     def wait(self, timeout: timedelta = ...) -> bool:
-        """Until it is done; raises RuntimeError where it failed."""
+        """Wait until it is done; raise a RuntimeError where it failed."""
 
 
 class Group(Protocol):
-    """What is used of any group. Ranks are places in the group, not worker numbers."""
+    """The interface of a process group. Ranks are places in the group, not worker numbers."""
 
     def size(self) -> int:
-        """How many members there are."""
+        """Return the number of members."""
 
     def send(self, tensors: list[Tensor], dstRank: int, tag: int) -> Work:
-        """To one member."""
+        """Send one vector to one member."""
 
     def recv(self, tensors: list[Tensor], srcRank: int, tag: int) -> Work:
-        """From one member."""
+        """Receive one vector from one member."""
 
 
 def mesh(
@@ -50,19 +50,21 @@ def mesh(
     lazy: bool = False,
     is_local: bool = False,
 ) -> Group:
-    """A group in which every member can send to every other; returns when all have come.
+    """Make a group in which every member can send to every other; return when all have come.
 
-    A Gloo group listens on a TCP port. Each connection that anybody makes to it costs this process a file descriptor
-    until the group ends, and without any left Gloo aborts the process. So one machine does without.
+    A Gloo group listens on a TCP port. Each connection that any process makes to it costs this process a file
+    descriptor until the group ends, and without any left Gloo aborts the process. So one machine does without
+    Gloo.
 
     Args:
-        store: where they find each other; of its own prefix for every epoch.
-        place: of this member in the group.
-        size: members.
+        store: the store in which the members find each other; of its own prefix for every epoch.
+        place: place of this member in the group.
+        size: number of members.
         timeout: seconds to wait for the others, and for any single operation later on.
         host: name or address of this machine, for the others; by default the interface that the
             environment variable GLOO_SOCKET_IFNAME names, or what the host name resolves to.
-        lazy: return at once; two members are connected when they first need it. For who cannot wait for all to come.
+        lazy: return at once; two members are connected when they first need it. For members that cannot wait
+            for all.
         is_local: whether all members are on one machine and of one user; the same everywhere. They are then
             connected by Unix sockets, when they first need it.
     """
@@ -77,24 +79,25 @@ def mesh(
 
 
 def wait(work: Work | None, timeout: Seconds | None) -> None:
-    """For one operation, once: Gloo counts what is waited for, and a second time would never end.
+    """Wait for one operation, once: Gloo counts the waits, and a second one would never end.
 
     Args:
-        work: under way; None for nothing.
-        timeout: seconds; None for what the group was made with.
+        work: operation under way; None for none.
+        timeout: longest wait, in seconds; None for that of the group.
     """
     if work is not None:
         _ = work.wait() if timeout is None else work.wait(timedelta(seconds=timeout))
 
 
 def let_go(held: list[Group]) -> None:
-    """End a group, beside: nobody waits for it.
+    """End a group, in a thread where it is of Gloo, without waiting for that.
 
-    It ends with its last reference, and waits for a thread of its own then: where a member has died, that thread now
-    and then never comes (torch 2.13, lazily connected; 4 of about 800). What does not end is left to itself.
+    It ends with its last reference, and then waits for a thread of its own: where a member has died, that
+    thread now and then never ends (torch 2.13, lazily connected; 4 of about 800). Such a group is left as it
+    is.
 
     Args:
-        held: the only reference to it.
+        held: a list that holds the only reference to the group.
     """
     group = held[0]
     if isinstance(group, LocalGroup):
@@ -113,7 +116,7 @@ _going: set[Thread] = set()
 
 @atexit.register
 def _wait() -> None:
-    """A process that ends while one of its groups does would be aborted, by the C++ of that group."""
+    """Wait for groups that are ending: if the process ended before, their C++ code would abort it."""
     ends = time.monotonic() + AT_EXIT
     for thread in _going:
         thread.join(max(0.0, ends - time.monotonic()))

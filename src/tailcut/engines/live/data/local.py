@@ -1,9 +1,9 @@
 """A group whose members are all on one machine. Unix sockets connect them, so no port is open to strangers.
 
-Every member listens at a name of chance, which the others read in the store. A member connects to each that it sends
-to, when it first does, and messages go one way over that connection. A refused connection or a closed one is a member
-that has died, or has left the epoch: that is noticed at once. Nothing runs in the background: messages move while this
-member sends or waits.
+Every member listens at a random name, which the others read in the store. A member connects to each that it
+sends to, when it first does, and messages go one way over that connection. A refused connection or a closed
+one is a member that has died, or has left the epoch: that is noticed at once. Nothing runs in the background:
+messages move while this member sends or waits.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from torch._C._distributed_c10d import Store
 from tailcut.types import Seconds
 
 BACKLOG = 4096
-"""Connections that may wait to be accepted."""
+"""Most connections that may wait to be accepted."""
 MAX_NEWCOMERS = 256
-"""Accepted connections that have not said yet whose they are. They are of this user; the oldest makes room."""
+"""Most accepted connections that have not said yet whose they are; beyond that the oldest is closed."""
 RETRY: Seconds = 0.002
-"""Pause before a connection is tried again that could not be made yet."""
+"""Pause before a connection is tried again that could not be made yet, in seconds."""
 _HEAD = struct.Struct("<QQ")
 _WHO = struct.Struct("<8sI")
 _MAGIC = b"tailcut\0"
@@ -73,11 +73,11 @@ class Transfer:
     """One vector on its way from or to another member.
 
     Attributes:
-        group: that it is of.
+        group: group that it belongs to.
         body: the bytes of the vector.
-        expected: what is sent before them: tag and length.
-        head: the same, as it is sent or has come.
-        moved: bytes that are through, of both.
+        expected: the head that is sent before them: tag and length.
+        head: the head that is sent, or that has come.
+        moved: bytes of head and body that have been moved.
     """
 
     group: LocalGroup
@@ -88,7 +88,7 @@ class Transfer:
 
     @classmethod
     def of(cls, group: LocalGroup, tensors: list[Tensor], tag: int, is_sent: bool) -> Transfer:
-        """Return one that has not begun."""
+        """Return a transfer that has not begun."""
         (tensor,) = tensors
         body = tensor.detach().numpy().data.cast("B")
         expected = _HEAD.pack(tag, len(body))
@@ -96,43 +96,43 @@ class Transfer:
 
     @property
     def is_done(self) -> bool:
-        """Whether all of it is through."""
+        """Return whether head and body have been moved."""
         return self.moved == _HEAD.size + len(self.body)
 
     @property
     def rest(self) -> list[memoryview]:
-        """What is still to move."""
+        """Return the bytes that are still to move."""
         if self.moved >= _HEAD.size:
             return [self.body[self.moved - _HEAD.size :]]
         return [memoryview(self.head)[self.moved :], self.body]
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait until it is done; raises RuntimeError where it failed."""
+        """Wait until it is done; raise a RuntimeError where it failed."""
         self.group.complete(self, None if timeout is None else timeout.total_seconds())
         return True
 
 
 @dataclass(slots=True)
 class _Line:
-    """One way between this member and another: the connection, once there is one, and what is to go over it."""
+    """One direction between two members: the connection, once there is one, and its waiting transfers."""
 
     socket: socket.socket | None = None
     transfers: deque[Transfer] = field(default_factory=deque)
 
     @property
     def is_awaited(self) -> bool:
-        """Whether something is to come, and the other member has not connected."""
+        """Return whether a vector is to come, and the other member has not connected."""
         return bool(self.transfers) and self.socket is None
 
 
 @final
 class LocalGroup:
-    """This member's part in a group of one machine. It is used by one thread.
+    """One member's part in a group on one machine. It is used by one thread.
 
     Args:
-        store: where the members find each other; of its own prefix for every group.
-        place: of this member.
-        size: members.
+        store: the store in which the members find each other; of its own prefix for every group.
+        place: place of this member in the group.
+        size: number of members.
         timeout: seconds to wait for the others, and for any single operation later on.
         lazy: return at once; otherwise when all have come.
 
@@ -157,7 +157,7 @@ class LocalGroup:
             store.wait([str(each) for each in range(size)], timedelta(seconds=timeout))
 
     def __del__(self) -> None:
-        # There may have been no descriptor left for it.
+        # The constructor may have failed without it, as no file descriptor was left.
         if hasattr(self, "_listener"):
             self.close()
 
@@ -182,7 +182,7 @@ class LocalGroup:
         return transfer
 
     def close(self, is_copy: bool = False) -> None:
-        """Leave the group: whoever waits for this member is told.
+        """Leave the group: members that wait for this one are told.
 
         Args:
             is_copy: whether this process is a fork of the member's, and has copies of its connections.
@@ -215,12 +215,12 @@ class LocalGroup:
                     moved = self._move(max(left, 0.0))
             if self._problem:
                 raise RuntimeError(self._problem)
-            # This process itself may have stood still: what has come meanwhile is looked at first.
+            # This process itself may have been suspended: data that has come meanwhile is taken in first.
             if not moved and left <= 0.0:
                 self._problem = f"no word came from another worker in {limit:g} s"
 
     def _move(self, limit: Seconds) -> bool:
-        """Move what can be moved, as soon as something can; return whether something was."""
+        """Wait until data can be sent or received, and do so; return whether there was any in time."""
         wanted, watched, awaits_some = dict[int, int](), dict[int, int](), False
         for other, line in self._incoming.items():
             if line.transfers and line.socket is not None:
@@ -234,7 +234,7 @@ class LocalGroup:
             try:
                 self._connect(other, line)
             except _GoneError:
-                # Unless it has connected, sent all that is needed of it, and left.
+                # It may have connected, sent all that is needed of it, and left: then nothing is wrong.
                 self._meet_newcomers()
                 if line.transfers or self._incoming[other].is_awaited:
                     raise
@@ -251,7 +251,7 @@ class LocalGroup:
             poller.register(one, select.POLLIN)
         ready = poller.poll(1000.0 * limit)
         if awaits_some and ready:
-            # First, for the same reason.
+            # New connections come first, for the same reason.
             self._meet_newcomers()
         for descriptor, _ in ready:
             if wanted.get(descriptor) == select.POLLIN:
@@ -306,7 +306,7 @@ class LocalGroup:
         except OSError as problem:
             one.close()
             if problem.errno == errno.EAGAIN:
-                # So many connections wait there already. They are taken in as soon as that member waits too.
+                # Its backlog is full. The connections are accepted as soon as that member waits too.
                 return
             raise _GoneError(other) from None
         line.socket = one
@@ -336,7 +336,7 @@ class LocalGroup:
                 one.close()
             else:
                 line.socket = one
-        # Once all members are here, nobody else has a reason to connect.
+        # Once all members are here, no other process has a reason to connect.
         is_complete = all(line.socket is not None for line in self._incoming.values())
         self._newcomers = [] if is_complete else waiting[-MAX_NEWCOMERS:]
         for one in waiting[: len(waiting) - len(self._newcomers)]:
@@ -346,7 +346,7 @@ class LocalGroup:
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Remember what went wrong, in words: an exception would keep alive what it came through."""
+        """Remember an error as text: an exception would keep alive the objects of all its frames."""
         try:
             yield
         except (RuntimeError, OSError) as problem:
@@ -367,7 +367,7 @@ _groups: weakref.WeakSet[LocalGroup] = weakref.WeakSet()
 
 
 def _close_copies() -> None:
-    """Close what a forked process has of its parent's groups: the others would not notice the parent's death."""
+    """Close a forked process's copies of its parent's connections, which would hide the parent's death."""
     for group in list(_groups):
         group.close(is_copy=True)
 

@@ -1,4 +1,4 @@
-"""The last updates a worker has applied, kept for those who were late."""
+"""The last updates that a worker has applied, kept for late workers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tailcut.errors import ParameterError
 
 
 class UpdateLog:
-    """Updates in order, without a gap, in bounded memory: the oldest goes first. For any thread.
+    """Updates in order, without a gap, in bounded memory: the oldest goes first. Any thread may use it.
 
     The newest is kept whatever its size.
 
     Args:
-        version: of the parameters the log begins at.
-        chain: up to there.
-        most_bytes: of the vectors kept.
-        most_versions: updates kept.
+        version: version of the parameters at which the log begins.
+        chain: chain (history hash) up to there.
+        most_bytes: most bytes of the updates kept.
+        most_versions: most updates kept.
 
     Example:
         >>> log = UpdateLog(most_versions=100)
@@ -47,31 +47,31 @@ class UpdateLog:
         self._bytes = 0
         self._version, self._chain = version, chain
         self.positions = Positions()
-        """How many gradients of each worker are in the updates so far."""
+        """The number of gradients of each worker in the updates so far."""
 
     @property
     def version(self) -> int:
-        """Of the parameters after the newest update."""
+        """Return the version of the parameters after the newest update."""
         return self._version
 
     @property
     def chain(self) -> bytes:
-        """Up to the newest update."""
+        """Return the chain up to the newest update."""
         return self._chain
 
     @property
     def nbytes(self) -> int:
-        """Of the vectors kept."""
+        """Return the bytes of the updates kept, about."""
         return self._bytes
 
     @property
     def span(self) -> tuple[int, int]:
-        """Oldest and newest update kept; the newest is one less than the oldest where there is none."""
+        """Return the oldest and newest version kept; the newest is one less than the oldest without any."""
         with self._lock:
             return self._version - len(self._updates), self._version - 1
 
     def append(self, update: Update) -> None:
-        """Add the next update; listeners hear of it."""
+        """Add the next update, and call the listeners."""
         with self._lock:
             if update.version != self._version:
                 raise UpdateError(
@@ -97,7 +97,7 @@ class UpdateLog:
                 self._bytes -= self._updates.popleft().nbytes
 
     def get(self, version: int) -> Update | None:
-        """The update that made `version` + 1, if it is kept."""
+        """Return the update that made `version` + 1, if it is kept."""
         with self._lock:
             place = version - (self._version - len(self._updates))
             return self._updates[place] if 0 <= place < len(self._updates) else None
@@ -110,11 +110,11 @@ class UpdateLog:
             self._version, self._chain, self.positions = version, chain, positions
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call something after every append, in the thread that appends: it must be quick."""
+        """Call a function after every append, in the thread that appends: it must be quick."""
         self._listeners.append(listener)
 
     def unlisten(self, listener: Callable[[], None]) -> None:
-        """No longer."""
+        """Stop calling a listener."""
         self._listeners.remove(listener)
 
     def _drop(self) -> None:

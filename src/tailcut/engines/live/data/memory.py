@@ -1,7 +1,7 @@
-"""Memory that the workers of one machine see of each other: a worker's vector, and room for what it adds up for all.
+"""Memory that the workers of one machine share: each has its vector there, and room for sums.
 
-It has no name in any file system, so nothing of it stays behind whoever dies. Others open it by way of the process that
-made it, which the system allows to the same user, and to root.
+It has no name in any file system, so none of it outlives its processes. Others open it by way of the process
+that made it, which the system allows to the same user, and to root.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import torch
 from torch import Tensor
 
 Key: TypeAlias = tuple[int, int, int]
-"""Of a memory: process, descriptor there, and a number of chance."""
+"""Key of a memory: process id, file descriptor in that process, and a random number."""
 NOWHERE: Key = (0, 0, 0)
-"""Of one that is not shared."""
+"""Key of a memory that is not shared."""
 MOST_SHARERS = 64
-"""Workers that may add up through their memories."""
+"""Most workers that may reduce through their memories."""
 WRITTEN = 0
-"""What a vector is for while it is written."""
+"""Value of `Memory.holds` while the vector is written."""
 _HEAD = mmap.PAGESIZE
 _NAME = "tailcut"
 _KEY, _HOLDS, _GIVEN = range(3)
@@ -34,17 +34,17 @@ _KEY, _HOLDS, _GIVEN = range(3)
 
 @final
 class Memory:
-    """Of one worker, as it or another of the same machine sees it.
+    """The memory of one worker, as it or another one of the same machine sees it.
 
     Args:
-        key: of it.
-        length: numbers of the vector.
-        dtype: of them.
-        descriptor: to map.
+        key: key of the memory.
+        length: number of elements of the vector.
+        dtype: type of the vector.
+        descriptor: file descriptor to map.
 
     Attributes:
-        key: of it.
-        source: `(length,)`, what its worker brings.
+        key: key of the memory.
+        source: `(length,)`, the vector that its worker brings.
     """
 
     def __init__(self, key: Key, length: int, dtype: torch.dtype, descriptor: int) -> None:
@@ -57,7 +57,7 @@ class Memory:
 
     @classmethod
     def made(cls, length: int, dtype: torch.dtype) -> Memory | None:
-        """This worker's own; None where the system has no such thing, or gives none."""
+        """Return new memory of this worker; None where the system has no such thing, or gives none."""
         if sys.platform != "linux":
             return None
         with suppress(OSError):
@@ -66,17 +66,17 @@ class Memory:
             key = (os.getpid(), file.fileno(), secrets.randbits(62) + 1)
             own = cls(key, length, dtype, file.fileno())
             own._head[_KEY] = key[-1]
-            # Open as long as there is anybody to look into it.
+            # The file stays open, for others to map, as long as this object lives.
             weakref.finalize(own, file.close)
             return own
         return None
 
     @classmethod
     def of(cls, key: Key, length: int, dtype: torch.dtype) -> Memory | None:
-        """Another worker's; None where it cannot be reached: it is gone, or this process may not look."""
+        """Return another worker's memory; None where that worker is gone, or this process has no access."""
         path = f"/proc/{key[0]}/fd/{key[1]}"
         with suppress(OSError):
-            # Where processes are counted anew, the same numbers may stand for something else.
+            # In another process namespace the same numbers may stand for something else.
             if not str(Path(path).readlink()).startswith(f"/memfd:{_NAME}"):
                 return None
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -89,22 +89,22 @@ class Memory:
         return None
 
     def pin(self, device: torch.device) -> None:
-        """Let a GPU copy from and to the vector without a detour. Where that cannot be, copies are slower."""
+        """Pin the vector, so that a GPU copies from and to it directly. If that fails, copies are slower."""
         with torch.cuda.device(device):
             runtime, place = torch.cuda.cudart(), self.source.data_ptr()  # type: ignore[no-untyped-call]
             size = self.source.numel() * self.source.itemsize
             if int(runtime.cudaHostRegister(place, size, 0)) == 0:
-                # Before anything else can be put there.
+                # It is unpinned before anything else can be put at this address.
                 weakref.finalize(self, runtime.cudaHostUnregister, place)
                 return
-            # Otherwise whatever is done next on the device would be told of it.
+            # Clear the error: otherwise the next operation on the device would raise it.
             with suppress(RuntimeError):
                 torch.zeros(1, device=device)
                 torch.cuda.synchronize(device)
 
     @property
     def holds(self) -> int:
-        """What `source` is for: a number for the round; `WRITTEN` while it is written."""
+        """Return the number that stands for the round of `source`; `WRITTEN` while it is written."""
         return int(self._head[_HOLDS])
 
     @holds.setter
@@ -112,9 +112,9 @@ class Memory:
         self._head[_HOLDS] = what
 
     def room(self, length: int) -> tuple[int, Tensor]:
-        """Room for sums, in place of the oldest: where it is, and what to write to.
+        """Return room for sums, in place of the oldest: its position, and the vector to write to.
 
-        Whoever reads the oldest meanwhile can see that it does, by `has`.
+        A worker that reads the oldest sums meanwhile can tell by `has` that they were overwritten.
         """
         all_room, begin = len(self._sums), int(self._head[_GIVEN])
         if begin % all_room + length > all_room:
@@ -123,20 +123,20 @@ class Memory:
         return begin, self.at(begin, length)
 
     def at(self, position: int, length: int) -> Tensor:
-        """Sums that were put there."""
+        """Return the sums at a position."""
         begin = position % len(self._sums)
         return self._sums[begin : begin + length]
 
     def has(self, position: int) -> bool:
-        """Whether the sums that were put there have not been written over until now."""
+        """Return whether the sums at a position have not been overwritten until now."""
         return int(self._head[_GIVEN]) <= position + len(self._sums)
 
 
 def _size(length: int, dtype: torch.dtype) -> int:
-    """Bytes of a memory."""
+    """Return the bytes of a memory for a vector of so many elements."""
     return _HEAD + (length + _room(length)) * dtype.itemsize
 
 
 def _room(length: int) -> int:
-    """Numbers for sums: of four rounds, of more where more share the work. Who is slow has that long to read."""
+    """Return the elements kept for sums: of four rounds with 2 workers, of more rounds with more workers."""
     return 2 * length + MOST_SHARERS

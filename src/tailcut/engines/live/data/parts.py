@@ -1,4 +1,4 @@
-"""What of a net takes part in an update: parameters that are trained, and the buffers that are saved with it."""
+"""The parts of a net that take part in an update: parameters that are trained, and buffers saved with it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parameters(module: nn.Module, optimized: Collection[Tensor] = ()) -> tuple[N
 
 
 def averaged(module: nn.Module) -> list[Place]:
-    """Where the buffers to average are, each once. What is not saved with the net stays each worker's own."""
+    """Return the places of the buffers to average, each once. Unsaved buffers stay each worker's own."""
     seen: set[int] = set()
     found: list[Place] = []
     for owner in module.modules():
@@ -50,7 +50,7 @@ def averaged(module: nn.Module) -> list[Place]:
 
 
 def refuse_gradients(trained: Named, frozen: Named) -> None:
-    """An error for gradients that cannot be averaged, or that would be applied without being averaged."""
+    """Refuse gradients that cannot be averaged, or that would be applied without being averaged."""
     for name, parameter in trained:
         if parameter.grad is not None and parameter.grad.layout != torch.strided:
             raise ParameterError(f"The gradient of {name!r} is sparse. Make its layer with sparse=False.")
@@ -63,7 +63,7 @@ def refuse_gradients(trained: Named, frozen: Named) -> None:
 
 
 def widest(tensors: Iterable[Tensor]) -> torch.dtype:
-    """Single precision, or what is wider among the tensors."""
+    """Return single precision, or a type that also holds the wider ones among the tensors."""
     found = torch.float32
     for each in tensors:
         found = torch.promote_types(found, each.dtype)
@@ -73,7 +73,7 @@ def widest(tensors: Iterable[Tensor]) -> torch.dtype:
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a buffer hangs: modules may put another tensor there at every pass."""
+    """The place of a buffer in its module, which may put another tensor there at every pass."""
 
     owner: nn.Module
     name: str
@@ -81,7 +81,7 @@ class Place:
 
     @property
     def buffer(self) -> Tensor:
-        """The tensor that hangs there now."""
+        """Return the tensor that is there now."""
         found = self.owner._buffers.get(self.name)
         if found is None or found.shape != self.shape:
             now = "gone" if found is None else f"of shape {tuple(found.shape)}"

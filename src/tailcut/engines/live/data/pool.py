@@ -1,4 +1,4 @@
-"""Memory for vectors of one kind, used again when nobody has them any more.
+"""Memory for vectors of one kind, reused when nothing refers to them any more.
 
 A fresh vector of 25 M numbers costs as much for the system to provide as several copies of it; updates come and go,
 one of each per round, once the log is full.
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 SPARE = 2
-"""Vectors kept for the next who asks."""
+"""Most unused vectors that are kept."""
 
 
 @final
 class Pool:
-    """Lends vectors. One comes back by itself when it is gone, and every tensor, array and memory view on it.
+    """A pool that lends vectors. A vector comes back when no tensor, array or memory view refers to it.
 
     Example:
         >>> pool = Pool(3, torch.float32)
@@ -33,9 +33,9 @@ class Pool:
         self._spare: list[NDArray[Any]] = []
 
     def take(self) -> Tensor:
-        """A vector with anything in it."""
+        """Return a vector with arbitrary values."""
         memory = self._spare.pop() if self._spare else torch.empty(self._length, dtype=self._dtype).numpy()
-        # An array of its own, held by whatever has to do with the tensor: its end says that the memory is free.
+        # Every view of the tensor refers to this array: when it is deleted, the memory is free.
         lent = memory.view()
         weakref.finalize(lent, _take_back, self._spare, memory).atexit = False
         return torch.from_numpy(lent)

@@ -1,4 +1,4 @@
-"""Fetching updates a worker has missed from any worker that holds them, or a whole state."""
+"""Fetching updates that a worker has missed from any worker that holds them, or a whole state."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ QUIET: Seconds = 0.2
 PREPARED = 500e6
 """Bytes per second at which a holder prepares an answer, before it sends anything."""
 SLOWEST = 50e6
-"""Bytes per second of the slowest way on which nothing is asked for twice, where the system tells no progress."""
+"""Bytes per second of the slowest network without double requests, where the system tells no progress."""
 AGAIN: Seconds = 5.0
 """Seconds without any data after which a holder is asked again: the request may have been lost."""
 AHEAD = 8
-"""Updates asked for before they are needed: one at a time would take a way there and back each."""
+"""Updates asked for before they are needed: one at a time would take a round trip each."""
 PAUSE: Seconds = 0.02
 """Seconds before a holder is asked again that could not be reached, or did not have the update."""
 LOOK_UP: Seconds = 0.01
@@ -40,14 +40,14 @@ LOOK_UP: Seconds = 0.01
 
 
 class Puller:
-    """Fetches updates, in order, each checked. For one thread at a time.
+    """A client that fetches updates in order and checks each. One thread at a time may use it.
 
     Args:
-        length: of this net's vectors.
-        dtype: of theirs.
-        key: of the run; None where it has none.
-        quiet: seconds without any data after which the next holder is asked as well, beside what it takes to prepare an
-            answer of this length.
+        length: number of elements of this net's vectors.
+        dtype: type of these vectors.
+        key: key of the run; None where it has none.
+        quiet: seconds without any data after which the next holder is asked as well, beside the time to
+            prepare an answer of this length.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class Puller:
         timeout: Seconds,
         enough: Callable[[], bool] = lambda: False,
     ) -> Iterator[Update]:
-        """The updates one after another; the next is on its way while one is applied.
+        """Yield the updates one after another; the next is on its way while one is applied.
 
         Args:
-            wanted: which.
+            wanted: the updates to fetch.
             holders: addresses by worker, in the order to ask them. One is asked, and the next one as well when that one
                 is broken, does not have the update, or sends nothing for a while; the first valid answer counts.
             timeout: seconds for each update.
-            enough: whether nothing more is wanted; asked again and again while no update comes, and ends the pull.
+            enough: returns whether nothing more is wanted, which ends the pull; called while no update comes.
 
         Raises:
             PullError: if no holder has one of them, or none answers in time.
@@ -94,7 +94,7 @@ class Puller:
                     self._forget(order[ahead.holder])
                 return
             holder, update = found
-            # Who had this one is asked first, and already now, for the next ones.
+            # The holder that sent this one is asked first, and already now, for the next ones.
             chain, order = update.chain, {holder: order[holder], **order}
             if holder != ahead.holder:
                 if ahead.holder is not None:
@@ -114,14 +114,14 @@ class Puller:
         enough: Callable[[], bool],
         most_bytes: int = MOST_STATE,
     ) -> Any:
-        """The state of a holder, as soon as it offers it; None where it is not wanted any more.
+        """Return the state of a holder, as soon as it offers it; None where it is not wanted any more.
 
         Args:
-            address: of the holder.
-            asked: for which version.
-            timeout: seconds.
-            enough: whether nothing more is wanted; asked again and again.
-            most_bytes: that it can have.
+            address: address of the holder.
+            asked: the request, with the version.
+            timeout: longest wait, in seconds.
+            enough: returns whether nothing more is wanted; called again and again.
+            most_bytes: most bytes that the state can have.
 
         Raises:
             PullError: the holder did not give it in time.
@@ -151,7 +151,7 @@ class Puller:
     def _fetch(
         self, search: Search, versions: range, enough: Callable[[], bool]
     ) -> tuple[int, Update] | None:
-        """One update, and who had it; None where it is not wanted any more."""
+        """Return one update, and the worker that had it; None where it is not wanted any more."""
         hedge = Hedge(search.order, self._quiet, PAUSE, AGAIN)
         for worker in search.order:
             early = self._early.pop((search.holders[worker], search.asked.version), None)
@@ -165,7 +165,7 @@ class Puller:
                 if update is not None:
                     self._forget_losers(search, hedge, worker)
                     return worker, update
-            # Whoever has it may be gone. What is on its way is waited for all the same: it may take long.
+            # The last holder may be gone. An answer that is on its way is awaited: it may take long.
             if not hedge.is_receiving(monotonic()) and enough():
                 self._forget_losers(search, hedge)
                 return None
@@ -187,7 +187,7 @@ class Puller:
             self._see_to(search, hedge, received, now)
 
     def _see_to(self, search: Search, hedge: Hedge, received: dict[int, int], now: Seconds) -> None:
-        """Send the request to those that are asked, if it was not sent; see who is broken, and who sends data."""
+        """Send the request to the asked holders, if not sent; note which are broken, and which send data."""
         for worker in hedge.asked:
             connection = self._connection(search.holders[worker])
             connection.look()
@@ -202,7 +202,7 @@ class Puller:
                     hedge.receives(worker, now)
 
     def _answer(self, search: Search, worker: int, hedge: Hedge) -> Update | None:
-        """The update, if a holder has sent it. Answers to older requests are passed over, later updates are kept."""
+        """Return the update, if a holder has sent it; ignore older answers, and keep later updates."""
         address, version = search.holders[worker], search.asked.version
         connection = self._connection(address)
         try:
@@ -224,7 +224,7 @@ class Puller:
         return None
 
     def _wait(self, search: Search, hedge: Hedge) -> None:
-        """Until something comes, or it is time to look around."""
+        """Wait until data comes, for `LOOK_UP` seconds at most."""
         poller = zmq.Poller()
         for worker in hedge.asked:
             connection = self._connection(search.holders[worker])
@@ -251,7 +251,7 @@ class Puller:
         return found
 
     def _forget_losers(self, search: Search, hedge: Hedge, winner: int | None = None) -> None:
-        """Drop connections to holders that were asked, but for one, with answers under way that nobody waits for."""
+        """Drop connections to the asked holders, but for one, whose answers under way are not needed."""
         for worker in hedge.asked:
             if worker != winner and self._connection(search.holders[worker]).pending:
                 self._forget(search.holders[worker])

@@ -1,8 +1,8 @@
-"""Sums over the accepted workers only. Nobody else takes part, however slow, busy or frozen it is.
+"""Sums over the accepted workers only. No other worker takes part, however slow, busy or frozen it is.
 
-Of one machine: through the memory that they share. Otherwise, all accepted, the vector short and the group of Gloo:
-Gloo's own all-reduce; else a ring of sends and receives between them. One accepted: a copy. Whichever it is, all get
-the same bits.
+Workers of one machine sum through the memory that they share. Otherwise Gloo's own all-reduce is used if all
+members are accepted, the vector is short and the group is of Gloo; else a ring of sends and receives. With
+one accepted worker the vector is copied. Whichever it is, all get the same bits.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tailcut.errors import TailcutError
 from tailcut.types import Seconds
 
 SHARED_UP_TO = 1 << 27
-"""Numbers up to which those of one machine add them up in shared memory: while they do, nobody hears of them."""
+"""Longest vector, in elements, that is summed in shared memory: workers send no message while they do."""
 RING_FROM = 1 << 19
-"""Numbers from which on the ring is faster than Gloo's all-reduce: by a sixth at a million, 4 or 8 processes."""
+"""Elements from which on the ring is faster than Gloo: by a sixth at a million, 4 or 8 processes."""
 
 
 class ReduceError(TailcutError):
-    """A reduction that did not end: a worker of it died, or fell silent. The result vector is rubbish."""
+    """A reduction that did not end: one of its workers died or fell silent. The result vector is unusable."""
 
 
 def reduce(
@@ -48,18 +48,18 @@ def reduce(
     taken. `source` is not changed, so a failed reduction can be repeated.
 
     Args:
-        group: of the epoch.
+        group: process group of the epoch.
         me: place of this worker in the group.
         accepted: places of the accepted, in the order of the ring.
         source: `(numbers,)` on the host; the same length everywhere (Gloo ends the process where it is not).
-        out: `(numbers,)` to write to; rubbish after an error.
-        tag: of the round; messages of different rounds are never mixed up.
+        out: `(numbers,)` to write to; unusable after an error.
+        tag: number of the round; messages of different rounds are never mixed up.
         timeout: seconds that any single operation may be silent; None for what the group was made with.
         native: whether a reduction among all members of a Gloo group is left to Gloo's own all-reduce; the same
             everywhere. By default it is for short vectors, where the ring's many messages cost more than they save.
-        lazy: whether a Gloo group connects lazily. Gloo may wait for ever for a connection to who is dead, so the ring
-            is used, and making connections may take no longer than `timeout`.
-        shared: what this worker sees of the memory of the others, its own `source` among it; None at all of them where
+        lazy: whether a Gloo group connects lazily. Gloo may wait forever for a connection to a dead worker,
+            so the ring is used, and making connections may take no longer than `timeout`.
+        shared: this worker's view of the memory of all, its own `source` among it; None at all of them where
             they are of several machines.
     """
     _check(group, me, accepted, source, out)

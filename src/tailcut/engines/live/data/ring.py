@@ -18,7 +18,7 @@ from tailcut.engines.live.data.group import Group, Work, wait
 from tailcut.types import Seconds
 
 SEGMENT = 1 << 18
-"""Numbers of one message at most: while one is added, the next comes in."""
+"""Most elements of one message: while one is added, the next comes in."""
 
 
 @final
@@ -26,9 +26,9 @@ SEGMENT = 1 << 18
 class Ring:
     """One worker's part of a ring.
 
-    The vector is cut into as many chunks as there are workers. Chunk p starts at place p of the ring as it is there;
-    every worker adds its own to what comes in and passes it on; who adds the last passes on the sum. Messages of one
-    tag between two workers keep their order, so none needs a number.
+    The vector is cut into as many chunks as there are workers. Chunk p starts at place p of the ring as it is
+    there; every worker adds its own to what comes in and passes it on; the worker that adds the last passes
+    on the sum. Messages of one tag between two workers keep their order, so none needs a number.
     """
 
     group: Group
@@ -39,7 +39,7 @@ class Ring:
     lazy: bool
 
     def reduce(self, source: Tensor, out: Tensor) -> None:
-        """Sum all workers' `source` into `out`; RuntimeError where one of them died, or fell silent."""
+        """Sum all workers' `source` into `out`; raise a RuntimeError if one of them died, or fell silent."""
         n = len(self.accepted)
         ours, sums = _cut(source, n), _cut(out, n)
         first, came = ours[self.place], sums[self.place]
@@ -49,7 +49,7 @@ class Ring:
         receives, gathers, sends = list[Work | None](), list[Work | None](), list[Work | None]()
 
         def post() -> None:
-            # All receives are posted before they are due: a send to somebody not yet ready costs a round trip more.
+            # All receives are posted before they are due: a send to an unready worker costs a round trip.
             receives.extend(self._receive(part) for part, _ in adding)
             gathers.extend(self._receive(part) for part in came)
             sends.extend(self._send(part) for part in first)
@@ -84,7 +84,7 @@ class Ring:
 
 
 def _cut(vector: Tensor, n: int) -> list[tuple[Tensor, ...]]:
-    """Views of n chunks, each of equally many messages; those of a short vector may be empty."""
+    """Return views of n chunks, each of equally many messages; those of a short vector may be empty."""
     longest = -(-len(vector) // n)
     messages = max(1, -(-longest // SEGMENT))
     chunks = torch.tensor_split(vector, n)

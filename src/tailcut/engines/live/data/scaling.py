@@ -1,4 +1,4 @@
-"""Many tensors, times a factor, into the parts of one vector; and the parts, divided, back into tensors.
+"""Copies of many tensors, times a factor, into the parts of one vector; and of the parts, divided, back.
 
 Few large tensors take one pass over memory each. For many small ones a call each would cost more than a further pass
 over the vector, so they are copied together and the vector is scaled as a whole.
@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 
 LARGE = 1 << 14
-"""Numbers from which on a pass over a tensor costs more than a call."""
+"""Elements from which on a pass over a tensor costs more than a call."""
 
 
 def mostly_small(sizes: Sequence[int]) -> bool:
-    """Whether tensors of these sizes are better copied together."""
+    """Return whether tensors of these sizes are better copied together."""
     return sum(sizes) < LARGE * len(sizes)
 
 
 def gather(values: Sequence[Tensor | None], parts: Sequence[Tensor], factor: float) -> None:
-    """Each part = its value times the factor, in the precision of the part; None counts as zero."""
+    """Set each part to its value times the factor, in the precision of the part; None counts as zero."""
     for value, part in zip(values, parts, strict=True):
         if value is None:
             part.zero_()
@@ -34,7 +34,7 @@ def gather(values: Sequence[Tensor | None], parts: Sequence[Tensor], factor: flo
 def gather_together(
     values: Sequence[Tensor | None], parts: Sequence[Tensor], vector: Tensor, factor: float
 ) -> None:
-    """The same for many small values; the parts must be all of the vector."""
+    """Do as `gather`, for many small values; the parts must be all of the vector."""
     pairs = [(value, part) for value, part in zip(values, parts, strict=True) if value is not None]
     if len(pairs) < len(parts):
         vector.zero_()
@@ -44,7 +44,7 @@ def gather_together(
 
 
 def spread(parts: Sequence[Tensor], outs: Sequence[Tensor | None], divisor: int) -> None:
-    """Each out = its part divided by the divisor, in the precision of the part; None takes nothing."""
+    """Set each out to its part divided by the divisor, in the precision of the part; None is skipped."""
     for part, out in zip(parts, outs, strict=True):
         if out is not None and _alike(part, out):
             torch.div(part, divisor, out=out)
@@ -55,7 +55,7 @@ def spread(parts: Sequence[Tensor], outs: Sequence[Tensor | None], divisor: int)
 def spread_together(
     parts: Sequence[Tensor], vector: Tensor, outs: Sequence[Tensor | None], divisor: int
 ) -> None:
-    """The same for many small outs; the vector is divided in place."""
+    """Do as `spread`, for many small outs; the vector is divided in place."""
     vector.div_(divisor)
     pairs = [(part, out) for part, out in zip(parts, outs, strict=True) if out is not None]
     if pairs:

@@ -1,4 +1,4 @@
-"""How far the gradients of one update scatter, for the noise scale: two numbers of each worker, added up along."""
+"""The scatter of the gradients in one update, for the noise scale, by two more numbers of each worker."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SCATTER = 2
 
 @final
 class Scattering:
-    """Of the gradients of some parameters.
+    """The scatter of the gradients of some parameters.
 
     Args:
-        named: all of them, in the order of the vector.
-        prefix: what the names of those begin with that are looked at; empty for all.
+        named: all parameters by name, in the order of the vector.
+        prefix: prefix of the parameter names that are looked at; empty for all.
 
     Raises:
-        ParameterError: no name begins so.
+        ParameterError: no name begins with the prefix.
 
     Example:
         >>> found = Scattering([("weight", nn.Parameter(torch.zeros(2)))], "")
@@ -38,17 +38,17 @@ class Scattering:
         self._chosen = Chosen([name for name, _ in named], [each.numel() for _, each in named], prefix)
 
     def own(self, gradients: Tensor, samples: int) -> Tensor:
-        """The two numbers of this worker, whose gradients these are, times its samples."""
+        """Return the two numbers of this worker; `gradients` are its gradients times its samples."""
         return torch.tensor([self._chosen.squared(gradients) / samples**2, 1.0 / samples])
 
     def found(self, gradients: Tensor, sums: Sequence[float], workers: int, samples: int) -> Scatter:
-        """From sums over the accepted workers.
+        """Return the scatter of an update, from sums over the accepted workers.
 
         Args:
             gradients: sum of the gradients, each times its samples.
-            sums: of the two numbers.
-            workers: that are in it.
-            samples: that are in it.
+            sums: sums of the two numbers.
+            workers: number of workers in the update.
+            samples: number of samples in the update.
         """
         big = self._chosen.squared(gradients) / samples**2
         return Scatter(samples, big, sums[0] / workers, workers / sums[1])

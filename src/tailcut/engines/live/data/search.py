@@ -1,4 +1,4 @@
-"""The search for an update that a worker has missed: whom to ask and when, what they said, and why nobody has it."""
+"""The search for a missed update: which holders to ask and when, what they answered, and why none has it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class PullError(TailcutError):
 
 
 class TooOldError(PullError):
-    """Nobody keeps an update any more that is needed: only a copy of a whole state helps."""
+    """No holder keeps an update that is needed any more: only a copy of a whole state helps."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which updates to fetch, and what they must follow.
+    """The updates to fetch, and the history that they must follow.
 
     Attributes:
-        versions: of the rounds, in order.
-        chain: of this worker's log, before the first of them.
-        term: of the controller this worker knows.
-        epoch: that it is in.
+        versions: versions of the rounds, in order.
+        chain: chain of this worker's log, before the first of them.
+        term: term of the controller this worker knows.
+        epoch: epoch that this worker is in.
     """
 
     versions: range
@@ -41,13 +41,13 @@ class Wanted:
 
 
 UNREACHED = "cannot be reached"
-"""What is wrong with a holder to which there is no connection."""
+"""Problem noted for a holder to which there is no connection."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """Requests under way: to whom, up to which version."""
+    """Requests under way: the holder that was asked, and the newest version asked for."""
 
     holder: int | None = None
     newest: int = -1
@@ -55,7 +55,7 @@ class Ahead:
 
 @final
 class Hedge:
-    """Whom to ask at which time: the likeliest holder, and one more whenever all that were asked are quiet.
+    """The choice of holders to ask: the likeliest one, and one more whenever all that were asked are quiet.
 
     A holder that sends data is not quiet, however slow it is. One that is broken or has said no is asked again after a
     pause. One that says nothing at all is asked again after a long time, since the request may be lost.
@@ -78,18 +78,18 @@ class Hedge:
     def __init__(self, order: Iterable[int], quiet: Seconds, pause: Seconds, again: Seconds) -> None:
         self._unasked = list(order)
         self._quiet, self._pause, self._again = quiet, pause, again
-        # The last sign of each that was asked; and from when on each of the others may be asked again.
+        # Times of the last sign of those that were asked, and times when resting ones may be asked again.
         self._heard: dict[int, Seconds] = {}
         self._rests: dict[int, Seconds] = {}
         self._sending: set[int] = set()
 
     @property
     def asked(self) -> list[int]:
-        """Holders that an answer is expected of."""
+        """Return the holders that an answer is expected of."""
         return list(self._heard)
 
     def next(self, now: Seconds) -> int | None:
-        """The holder to ask now, which counts as asked; None while an answer may come."""
+        """Return the holder to ask now, which counts as asked; None while an answer may come."""
         if any(now - heard < self._quiet for heard in self._heard.values()):
             return None
         ready = (worker for worker, due in self._rests.items() if now >= due)
@@ -101,21 +101,21 @@ class Hedge:
         return found
 
     def receives(self, worker: int, now: Seconds) -> None:
-        """Data has come of a holder."""
+        """Note that data has come from a holder."""
         self._heard[worker] = now
         self._sending.add(worker)
 
     def is_receiving(self, now: Seconds) -> bool:
-        """Whether an answer is on its way."""
+        """Return whether an answer is on its way."""
         return any(now - self._heard[worker] < self._quiet for worker in self._sending)
 
     def rests(self, worker: int, now: Seconds) -> None:
-        """A holder cannot be reached, or has said that it does not have the update."""
+        """Note that a holder cannot be reached, or has said that it does not have the update."""
         self.drops(worker)
         self._rests[worker] = now + self._pause
 
     def drops(self, worker: int) -> None:
-        """A holder is not worth asking any more."""
+        """Drop a holder that is not worth asking any more."""
         self._sending.discard(worker)
         self._heard.pop(worker, None)
         self._rests.pop(worker, None)
@@ -130,11 +130,11 @@ class Search:
 
     Attributes:
         asked: the request.
-        chain: that the update must follow.
-        until: when the search is given up.
-        holders: still worth asking.
-        ahead: who has been asked already, and is waited for first.
-        said: what is wrong with each holder.
+        chain: chain that the update must follow.
+        until: time at which the search is given up, on the monotonic clock.
+        holders: addresses of the holders still worth asking, by worker.
+        ahead: holder that has been asked already, and is waited for first; None for none.
+        said: problem with each holder.
         is_past: whether one of them has dropped the update, as too old.
     """
 
@@ -148,29 +148,29 @@ class Search:
 
     @property
     def left(self) -> Seconds:
-        """Seconds until it is given up."""
+        """Return the seconds until it is given up."""
         return self.until - monotonic()
 
     def is_reached(self, worker: int, is_asked: bool) -> None:
-        """Note whether the request has gone to a holder; what it has said before counts more."""
+        """Note whether the request was sent to a holder; its own earlier answers count more."""
         if not is_asked:
             self.said[worker] = UNREACHED
         elif self.said.get(worker, UNREACHED) == UNREACHED:
             self.said[worker] = "does not answer"
 
     def drop(self, worker: int, why: str) -> None:
-        """Ask this one no more."""
+        """Ask a holder no more."""
         self.said[worker] = why
         del self.holders[worker]
 
     @property
     def order(self) -> list[int]:
-        """Holders, the likeliest first."""
+        """Return the holders, the likeliest first."""
         first = [] if self.ahead not in self.holders else [self.ahead]
         return [*first, *(worker for worker in self.holders if worker != self.ahead)]
 
     def judge(self, worker: int, answer: Update | NotYet) -> Update | None:
-        """The update, if it is the one that is needed."""
+        """Return the update, if it is the one that is needed; otherwise note what is wrong."""
         if isinstance(answer, Update):
             if answer.follows(self.chain):
                 return answer
@@ -184,7 +184,7 @@ class Search:
         return None
 
     def error(self, versions: range) -> PullError:
-        """Why it came to nothing, of these that were wanted."""
+        """Return the error that says why the search for these versions has failed."""
         said = "; ".join(f"worker {worker} {why}" for worker, why in self.said.items())
         first, last = self.asked.version, versions[-1]
         which = f"version {first}" if first == last else f"versions {first} to {last}"

@@ -15,7 +15,7 @@ from typing import final
 
 import zmq
 
-# Now, not at the first answer: what pyzmq does when Python ends comes after what was registered later, as sessions do.
+# Imported now, not at the first answer: its exit handler must run after sessions', registered later.
 import zmq.utils.garbage
 
 from tailcut.engines.live.data.log import UpdateLog
@@ -27,15 +27,15 @@ from tailcut.errors import InputError
 from tailcut.types import Seconds
 
 MOST_REQUEST = 1 << 10
-"""Bytes of a request at most; who sends more is disconnected."""
+"""Most bytes of a request; a peer that sends more is disconnected."""
 MOST_KEPT = 1 << 13
-"""Requests kept for updates to come."""
+"""Most requests kept for updates to come."""
 MOST_KEPT_EACH = 1 << 6
-"""Of them, of one peer. Who has more is answered at once."""
+"""Most of these requests of one peer. Further ones are answered at once."""
 MOST_AT_ONCE = 1 << 10
-"""Requests taken in before those that are kept are looked at again."""
+"""Most requests taken in before those that are kept are looked at again."""
 MOST_WAITING = 1 << 5
-"""Answers that wait to be sent to one peer: more than it can have asked for. Who does not read loses the others."""
+"""Most answers that wait for one peer, more than it can have asked for; one that does not read loses more."""
 
 
 @final
@@ -49,17 +49,17 @@ class _Kept:
 
 
 class UpdateServer:
-    """Answers `Pull` with the update, `Copy` with the state that is offered, or either with `NotYet`; and `Where`.
+    """A server: answers `Pull` by the update, `Copy` by the offered state, either by `NotYet`; and `Where`.
 
-    Who asks for an update still to come is answered when it is logged, or with `NotYet` after `keep` seconds.
-    The history behind a log does not change, so requests are answered whatever their term and epoch.
+    A request for an update still to come is answered when it is logged, or with `NotYet` after `keep`
+    seconds. The history behind a log does not change, so requests are answered whatever their term and epoch.
 
     Args:
-        log: to read from. It may grow in any thread.
+        log: log to read from. It may grow in any thread.
         host: address of this machine, as the others see it; a free port of it is taken.
-        keep: seconds.
-        key: of the run: only who holds it may ask; None for anybody.
-        where: answers where this worker is in its script; None for no answer.
+        keep: seconds that a request for an update still to come is kept.
+        key: key of the run: only processes with it may ask; None for any process.
+        where: returns where this worker is in its script; None for no answer.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class UpdateServer:
         self._thread.start()
 
     def offer(self, version: int, frames: list[bytes | memoryview] | None) -> None:
-        """Give a state of this version to whoever asks for it, from here on; None for no longer."""
+        """Give a state of this version to workers that ask for it, from here on; None to stop."""
         self._offered = None if frames is None else (version, frames)
 
     def close(self, linger: Seconds = 1.0) -> None:
@@ -129,12 +129,12 @@ class UpdateServer:
         self.close()
 
     def _grew(self) -> None:
-        """An update is there: only who waits for one need be told. Requests are kept before the log is looked into."""
+        """Wake the thread after an append if a request waits: they are kept before the log is looked into."""
         if self._kept:
             self._wake()
 
     def _wake(self) -> None:
-        with suppress(BlockingIOError):  # full: it has been told often enough
+        with suppress(BlockingIOError):  # full: the thread is woken already
             self._ring.send(b"!")
 
     def _serve(self) -> None:
@@ -148,7 +148,7 @@ class UpdateServer:
             self._answer_kept()
 
     def _patience(self) -> int | None:
-        """Milliseconds until a kept request must be answered."""
+        """Return the milliseconds until a kept request must be answered; None where none is kept."""
         if not self._kept:
             return None
         return max(0, ceil(1000 * (min(each.until for each in self._kept) - monotonic())))
@@ -186,14 +186,14 @@ class UpdateServer:
     def _give_state(self, who: bytes, asked: Copy, now: Seconds) -> None:
         offered = self._offered
         if offered is not None and offered[0] == asked.version:
-            # Nobody needs it many times.
+            # No worker needs it many times.
             self._limits.charge(who, now)
             self._send([who, *offered[1]], copy=False)
         else:
             self._send([who, encode(NotYet(asked.term, asked.epoch, asked.version, *self._log.span))])
 
     def _answer_kept(self) -> None:
-        # Once for all: the log may grow meanwhile, and a later update must not overtake an earlier one.
+        # Read once for all requests: the log may grow meanwhile, and no update may overtake an earlier one.
         now, newest = monotonic(), self._log.span[1]
         self._kept = [each for each in self._kept if not self._answered(each, now, newest)]
         self._kept_each = Counter(each.who for each in self._kept)
@@ -212,12 +212,12 @@ class UpdateServer:
         return True
 
     def _send(self, frames: list[bytes | memoryview], copy: bool = True) -> None:
-        with suppress(zmq.Again):  # who does not read its answers will ask again
+        with suppress(zmq.Again):  # a peer that does not read its answers will ask again
             self._router.send_multipart(frames, zmq.NOBLOCK, copy=copy)
 
 
 def _request(frames: list[bytes]) -> Pull | Copy | Where | None:
-    """None for what is no request: there is nobody to complain to."""
+    """Return the request in some frames; None where they are none, which is not answered."""
     if len(frames) != 1:
         return None
     try:

@@ -1,12 +1,13 @@
-"""Sums among accepted workers of one machine, through memory that they share: nothing but words goes over a network.
+"""Sums among accepted workers of one machine, through memory that they share: only small messages are sent.
 
-Two words go from each to each. The first says where a worker's vector is: when all have come, worker p of the accepted
-adds up chunk p of all vectors. The second says where that sum is: when all have come, everybody copies all chunks. So
-every number is added up once, and all have the same bits. Words go over the group of the epoch, so that a death or
-a silence is noticed as it is in a ring.
+Two messages go from each to each. The first says where a worker's vector is: when all have come, worker p of
+the accepted adds up chunk p of all vectors. The second says where that sum is: when all have come, every
+worker copies all chunks. So every element is added up once, and all have the same bits. The messages go over
+the group of the epoch, so that a death or a silence is noticed as it is in a ring.
 
-Who is stopped for long may read what others have begun to write again. It finds out: a vector says which round it is
-for, and nothing while it is written; sums are written in turn, and their place tells whether it had another turn.
+A worker that is suspended for long may read memory that others have begun to overwrite. It finds out: a
+vector says which round it is for, and none while it is written; the position of a sum tells whether it was
+overwritten.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from tailcut.engines.live.data.memory import NOWHERE, WRITTEN, Key, Memory
 from tailcut.types import Seconds
 
 _BLOCK = 1 << 16
-"""Numbers that are added up at a time: they stay in the cache while one vector after another is added."""
+"""Elements that are added up at a time: they stay in the cache while one vector after another is added."""
 _CANNOT = -1
 
 
 @final
 class Shared:
-    """What one worker sees of the memory of others.
+    """One worker's view of the memory of all workers of its machine.
 
     Args:
         own: memory of this worker; None where it has none that it could share.
 
     Attributes:
-        reductions: that were made so.
+        reductions: number of reductions made in shared memory.
     """
 
     def __init__(self, own: Memory | None) -> None:
@@ -54,9 +55,10 @@ class Shared:
         timeout: Seconds | None,
         lazy: bool,
     ) -> bool:
-        """Sum the accepted workers' vectors into `out`; False, at all of them, where one cannot see another's.
+        """Sum the accepted workers' vectors into `out`; return False, at all, where one cannot see another's.
 
-        Or where one finds another's to be of another round. There may be `MOST_SHARERS` of them.
+        The same holds where one finds another's to be of another round. At most `MOST_SHARERS` workers take
+        part.
 
         Raises:
             RuntimeError: one of them died, or fell silent, or this one was so slow that the others have gone on.
@@ -68,7 +70,7 @@ class Shared:
         words[0] = torch.tensor(NOWHERE if self._own is None else self._own.key)
 
         def post() -> None:
-            # Also of the second words: who sends to somebody not yet ready waits for another round trip.
+            # Also of the second messages: a send to a worker not yet ready costs a round trip more.
             for place, both in heard.items():
                 receives[place] = [group.recv([word], place, tag) for word in both]
             sends.extend(group.send([words[0]], place, tag) for place in others)
@@ -104,9 +106,9 @@ class Shared:
         return True
 
     def _memories(self, group: Group, keys: dict[int, Key]) -> dict[int, Memory]:
-        """Of all others, by their places, and this worker's own; none where one is missing."""
+        """Return the memories of all others, by their places; none where one is missing."""
         own, before = self._own, self._seen
-        # What is not of this group any more must not be kept: it may be the memory of somebody dead.
+        # Memory of places outside this group must not be kept: its worker may be dead.
         self._seen = {place: memory for place, memory in before.items() if place < group.size()}
         if own is None or NOWHERE in keys.values():
             return {}
@@ -119,7 +121,7 @@ class Shared:
         return {place: self._seen[place] for place in keys}
 
     def _added(self, memories: dict[int, Memory], me: int, accepted: Sequence[int]) -> int:
-        """Add up this worker's chunk of all vectors; where the sum is, or that it cannot be used."""
+        """Add up this worker's chunk of all vectors; return the sum's position, or `_CANNOT` if unusable."""
         assert self._own is not None
         memories[me] = self._own
         n, chunk = len(accepted), accepted.index(me)

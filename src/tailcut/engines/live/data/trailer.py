@@ -17,46 +17,46 @@ from typing import Protocol
 from tailcut.errors import ParameterError, TailcutError
 
 BITS = 12
-"""Of one piece."""
+"""Bits of one piece."""
 MOST_WORKERS = 1 << BITS
-"""That may be accepted: sums of more pieces would no longer be exact."""
+"""Most workers that may be accepted: sums of more pieces would no longer be exact."""
 _VERSION, _DIGEST, _COUNT, _SAMPLES = 4, 8, 1, 3
 LENGTH = _VERSION + _DIGEST + _COUNT + _SAMPLES
 """Numbers of a trailer."""
 MOST_SAMPLES = (1 << BITS * _SAMPLES) - 1
-"""Of one worker in one round."""
+"""Most samples of one worker in one round."""
 
 
 class TrailerError(TailcutError):
-    """A reduction to which not everybody contributed the same round."""
+    """A reduction to which not all workers contributed the same round."""
 
 
 class Closed(Protocol):
-    """What a trailer stands for: a `Close` message, or an update made under one."""
+    """The round that a trailer stands for: a `Close` message, or an update made under one."""
 
     @property
     def term(self) -> int:
-        """Of the controller."""
+        """Return the term of the controller."""
 
     @property
     def epoch(self) -> int:
-        """Of the membership."""
+        """Return the epoch of the membership."""
 
     @property
     def version(self) -> int:
-        """Of the round."""
+        """Return the version of the round."""
 
     @property
     def accepted(self) -> tuple[int, ...]:
-        """Workers in the order of the ring."""
+        """Return the accepted workers, in the order of the ring."""
 
     @property
     def scale(self) -> float:
-        """What the learning rate is multiplied by."""
+        """Return the factor on the learning rate."""
 
 
 def trailer(closed: Closed, samples: int) -> list[int]:
-    """What one worker appends: `LENGTH` whole numbers under 4,096.
+    """Return the trailer that one worker appends: `LENGTH` whole numbers under 4,096.
 
     Example:
         >>> from tailcut.engines.live.messages import Close
@@ -79,7 +79,7 @@ def trailer(closed: Closed, samples: int) -> list[int]:
 
 
 def samples_in(sums: Sequence[float], closed: Closed) -> int:
-    """The samples of all accepted workers, from summed trailers; an error if these were not of this `Close`."""
+    """Return the samples of all accepted workers, from summed trailers; raise if not of this `Close`."""
     whole = [_whole(each, closed) for each in sums]
     count = len(closed.accepted)
     if whole[:-_SAMPLES] != [*(count * piece for piece in _meant(closed)), count]:
@@ -91,7 +91,7 @@ def samples_in(sums: Sequence[float], closed: Closed) -> int:
 
 
 def _mistake(whole: Sequence[int], closed: Closed) -> str:
-    """What is wrong with sums that are not those of this `Close`."""
+    """Return what is wrong with sums that are not those of this `Close`."""
     count, wanted = whole[_VERSION + _DIGEST], len(closed.accepted)
     if count != wanted:
         return f"{count} workers contributed, but {wanted} were accepted"
@@ -101,7 +101,7 @@ def _mistake(whole: Sequence[int], closed: Closed) -> str:
 
 
 def digest(closed: Closed) -> bytes:
-    """12 bytes that stand for a `Close`: its term, epoch, version, accepted workers in their order, and scale."""
+    """Return 12 bytes that stand for a `Close`: term, epoch, version, accepted workers in order, scale."""
     return _digest(closed.term, closed.epoch, closed.version, closed.accepted, closed.scale)
 
 
@@ -117,13 +117,13 @@ def _meant(closed: Closed) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4)
 def _pieces(term: int, epoch: int, version: int, accepted: tuple[int, ...], scale: float) -> tuple[int, ...]:
-    """Of the round and of the digest: a worker needs them when it begins to reduce, and when it has."""
+    """Return the pieces of round and digest, cached: a worker needs them before and after it reduces."""
     number = int.from_bytes(_digest(term, epoch, version, accepted, scale), "little")
     return (*_cut(version, _VERSION), *_cut(number, _DIGEST))
 
 
 def _cut(number: int, pieces: int) -> list[int]:
-    """The pieces of a number, lowest first."""
+    """Return the pieces of a number, lowest first."""
     return [number >> BITS * place & MOST_WORKERS - 1 for place in range(pieces)]
 
 

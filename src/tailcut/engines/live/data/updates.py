@@ -1,4 +1,4 @@
-"""Updates: what every replica applies, in order; and as bytes, for who was late.
+"""The updates that every replica applies, in order, and their bytes, for late workers.
 
 On the wire an update is two frames: a head (checksum, then msgpack of the declared types) and the raw vector. The
 checksum covers both. Never pickle.
@@ -22,11 +22,11 @@ from tailcut.engines.live.data.trailer import LENGTH, Closed, samples_in
 from tailcut.errors import TailcutError
 
 CHAIN = 16
-"""Bytes of a chain."""
+"""Length of a chain (a hash of the history), in bytes."""
 START = bytes(CHAIN)
 """The chain of a log without updates."""
 MOST_HEAD = 1 << 20
-"""Bytes of a head at most."""
+"""Most bytes of a head."""
 _CHECKSUM = struct.Struct(">I")
 
 
@@ -35,7 +35,7 @@ class UpdateError(TailcutError):
 
 
 def link(chain: bytes, term: int, epoch: int, version: int, accepted: tuple[int, ...]) -> bytes:
-    """The chain after an update: equal chains stand for equal histories.
+    """Return the chain after an update: equal chains stand for equal histories.
 
     Epochs begin anew with the term of a controller that finds no worker of the one before it.
 
@@ -54,14 +54,15 @@ class Update:
     """One update.
 
     Attributes:
-        term, epoch: it was made in.
-        version: of the round; it makes version + 1.
+        term, epoch: term and epoch that it was made in.
+        version: version of the round; the update makes version + 1.
         accepted: workers in it, in the order of the ring.
-        scale: what the learning rate is multiplied by.
-        samples: of all accepted workers: what the sums in `flat` are divided by.
-        chain: of the log, up to and with this update.
-        flat: the reduced vector of `FlatBuffer`, on the host. Nobody changes it any more.
-        options: of the optimizer, that it is applied with, as `options.py` packs them; empty for those that are set.
+        scale: factor on the learning rate.
+        samples: samples of all accepted workers, which the sums in `flat` are divided by.
+        chain: chain of the log, up to and with this update.
+        flat: the reduced vector of `FlatBuffer`, on the host. It is not changed any more.
+        options: options of the optimizer to apply it with, packed by `options.py`; empty for those that are
+            set.
     """
 
     term: int
@@ -76,13 +77,13 @@ class Update:
 
     @classmethod
     def made(cls, closed: Closed, flat: Tensor, before: bytes, options: bytes = b"") -> Update:
-        """The update that a reduction under a `Close` made; an error if the vector's trailer says otherwise.
+        """Return the update that a reduction under a `Close` made; raise if the trailer says otherwise.
 
         Args:
             closed: the `Close`.
             flat: the reduced vector.
             before: chain of the log without it.
-            options: of the optimizer, that it is applied with.
+            options: packed options of the optimizer to apply it with.
         """
         chain = link(before, closed.term, closed.epoch, closed.version, closed.accepted)
         samples = samples_in(flat[-LENGTH:].tolist(), closed)
@@ -90,22 +91,22 @@ class Update:
         return cls(*how, samples, chain, flat, options)
 
     def follows(self, chain: bytes) -> bool:
-        """Whether it is the next one of a log with that chain."""
+        """Return whether it is the next update of a log with that chain."""
         return self.chain == link(chain, self.term, self.epoch, self.version, self.accepted)
 
     @property
     def nbytes(self) -> int:
-        """Of memory, about."""
+        """Return the bytes of memory that it takes, about."""
         return self.flat.nbytes + len(self.options)
 
     @property
     def raw(self) -> memoryview:
-        """The vector's memory, as the second frame. No copy."""
+        """Return the second frame: the vector's memory, without a copy."""
         return self.flat.numpy().data.cast("B")
 
     @cached_property
     def head(self) -> bytes:
-        """The first frame."""
+        """Return the first frame."""
         kind = _kind(self.flat.dtype)
         how = (self.term, self.epoch, self.version, self.accepted, self.scale)
         packed = _encoder.encode(_Head(*how, self.samples, self.chain, kind, len(self.flat), self.options))
@@ -113,7 +114,7 @@ class Update:
 
 
 def read(head: bytes, raw: memoryview, into: Tensor) -> Update:
-    """The update in two frames; an error unless it is whole and fits this net.
+    """Return the update in two frames, or raise an error unless it is whole and fits this net.
 
     Args:
         head: the first frame.
@@ -162,5 +163,5 @@ _decoder = msgspec.msgpack.Decoder(_Head)
 
 
 def _kind(dtype: torch.dtype) -> str:
-    """Numbers and byte order, as numpy writes them."""
+    """Return the type of elements and the byte order, as numpy writes them."""
     return np.dtype(str(dtype).removeprefix("torch.")).str

@@ -1,4 +1,4 @@
-"""The arm that everybody has already: DistributedDataParallel, which waits for all."""
+"""The arm without tailcut: DistributedDataParallel, which waits for all workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailcut.engines.live.train.work import Watch, Work
 def train_with_ddp(
     work: Work, net: nn.Module, optimiser: torch.optim.Optimizer, watch: Watch, notes: Notes
 ) -> None:
-    """Train until the job says it is enough. Waiting is what a backward pass takes: all-reduce is part of it."""
+    """Train until the target or the last update. All-reduce is part of backward, which counts as waiting."""
     wrapped, workers = DistributedDataParallel(net), dist.get_world_size()
     dist.barrier()
     watch.begin()

@@ -1,4 +1,4 @@
-"""What a training is to do: plain data that the command line writes and every worker process reads."""
+"""The training job: plain data that the command line writes and every worker process reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Arm:
 
     Attributes:
         policy: its name, or `ddp`.
-        until_closed: whether workers look up between micro-batches, and abandon what came too late.
+        until_closed: whether workers check for the close between micro-batches, and abandon late work.
 
     Example:
         >>> Arm("bayes", until_closed=True).name, Arm("ddp").name
@@ -40,21 +40,22 @@ class Arm:
 
     @property
     def name(self) -> str:
-        """For tables and files."""
+        """The name of the arm in tables and files."""
         return self.policy + UNTIL_CLOSED * self.until_closed
 
     @property
     def is_ddp(self) -> bool:
-        """Whether no policy takes part."""
+        """Return whether this is plain DDP, without a policy."""
         return self.policy == DDP
 
 
 def arms_of(text: str, until_closed: bool = False) -> tuple[Arm, ...]:
-    """The arms of `a,b,c`, each once.
+    """Return the arms of `a,b,c`, each once.
 
     Args:
-        text: policies, `ddp` among them; one with `+until-closed` behind it looks up between micro-batches.
-        until_closed: whether all do; plain DDP cannot.
+        text: policies, or `ddp`; with `+until-closed` after it an arm checks for the close between
+            micro-batches.
+        until_closed: whether all arms do; plain DDP cannot.
 
     Example:
         >>> [arm.name for arm in arms_of("ddp,bayes", until_closed=True)]
@@ -75,21 +76,21 @@ def arms_of(text: str, until_closed: bool = False) -> tuple[Arm, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every worker does.
+    """The training job of every worker.
 
     Attributes:
-        task: its name with parameters.
-        arms: to train, one after the other, each from the same first weights.
-        workers: processes.
-        updates: after which an arm ends at the latest.
-        target: of the task's figure, at which it ends; None: it goes on.
-        every: updates between two looks at the net, the same for all arms.
+        task: name of the task, with parameters.
+        arms: arms to train, one after the other, each from the same first weights.
+        workers: number of processes.
+        updates: number of updates after which an arm ends at the latest.
+        target: value of the task's figure at which an arm ends; None: it goes on.
+        every: updates between two evaluations of the net, the same for all arms.
         batch: samples in a worker's mini-batch.
-        pieces: micro-batches of a mini-batch, where workers look up between them.
-        rate: learning rate of an update with everybody in it. rule: how it follows the accepted share.
-        optimiser: by name.
-        slow_by: how delays pass.
-        seed: of weights, data and delays.
+        pieces: micro-batches of a mini-batch, if workers check for the close between them.
+        rate: learning rate of an update with all workers in it. rule: its dependence on the accepted share.
+        optimiser: name of the optimizer.
+        slow_by: name of the way in which delays pass.
+        seed: seed of weights, data and delays.
         journals: folder of the run's records; None for none.
     """
 
@@ -118,27 +119,27 @@ class Job:
             raise ParameterError(f"--target must be a number, but got {self.target}. Try --target 0.95.")
 
     def journal(self, arm: Arm) -> str | None:
-        """Folder of an arm's record; each has its own where there are several."""
+        """Return the folder of an arm's record, of its own if there are several arms; None for no record."""
         if self.journals is None or len(self.arms) == 1:
             return self.journals
         return str(Path(self.journals) / arm.name.replace(":", "_").replace("/", "_"))
 
 
 def write_job(folder: Path, job: Job, delays: Delays) -> None:
-    """Put a job where the worker processes find it."""
+    """Write a job to the folder where the worker processes read it."""
     np.save(folder / _DELAYS, delays.seconds, allow_pickle=False)
     (folder / _JOB).write_text(json.dumps(asdict(job)), encoding="utf-8")
 
 
 def read_job(folder: Path) -> tuple[Job, Delays]:
-    """What `write_job` wrote."""
+    """Read the job that `write_job` wrote."""
     told = json.loads((folder / _JOB).read_text(encoding="utf-8"))
     arms = tuple(Arm(**arm) for arm in told.pop("arms"))
     return Job(arms=arms, **told), Delays(np.load(folder / _DELAYS, allow_pickle=False))
 
 
 def notes_file(folder: Path, arm: int, worker: int) -> Path:
-    """Where a worker writes what happened in an arm."""
+    """Return the file for a worker's notes on an arm."""
     return folder / f"{arm}.{worker}.json"
 
 
@@ -148,7 +149,7 @@ def _whole(name: str, value: int, least: int) -> None:
 
 
 def spread(seconds: Seconds, sizes: Sequence[int]) -> list[Seconds]:
-    """A mini-batch's delay over its micro-batches, in proportion to their samples.
+    """Split a mini-batch's delay over its micro-batches, in proportion to their samples.
 
     Example:
         >>> spread(0.9, [2, 2, 1])

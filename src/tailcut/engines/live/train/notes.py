@@ -1,4 +1,4 @@
-"""What a worker writes down while it trains: every step, and every look at the net. Plain data, kept as JSON."""
+"""The notes of a worker while it trains: every step, and every evaluation of the net. Kept as JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Step:
     """One mini-batch of a worker.
 
     Attributes:
-        version: updates that its parameters have afterwards.
-        seconds: since the arm began.
+        version: number of updates of its parameters afterwards.
+        seconds: seconds since the arm began.
         accepted: whether its gradient is in an update.
         count: gradients in that update; 0 where its own is not in it.
         waited: seconds it waited for others.
@@ -34,17 +34,17 @@ class Step:
 @final
 @dataclass(slots=True)
 class Notes:
-    """All of one worker in one arm."""
+    """All notes of one worker in one arm."""
 
     steps: list[Step] = field(default_factory=list)
     looks: list[Look] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
-        """Keep them."""
+        """Write the notes to a file."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
 
 def read_notes(path: Path) -> Notes:
-    """What `Notes.write` wrote."""
+    """Read the notes that `Notes.write` wrote."""
     told = json.loads(path.read_text(encoding="utf-8"))
     return Notes([Step(**step) for step in told["steps"]], [Look(**look) for look in told["looks"]])

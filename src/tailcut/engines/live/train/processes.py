@@ -21,7 +21,7 @@ from tailcut.engines.live.launch import LOOK, PATIENCE, environment, free_port
 from tailcut.errors import TailcutError
 
 WorkerJob: TypeAlias = Callable[[], None]
-"""What a process does; it can be pickled."""
+"""The work of a process; it can be pickled."""
 Said: TypeAlias = "SimpleQueue[str]"
 """Lines that processes print."""
 
@@ -34,13 +34,13 @@ def in_processes(
     tell: Callable[[str], None] | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> int:
-    """Do something in so many processes, each of which knows its place; the first exit code that is not 0, or 0.
+    """Run a job in worker processes that know their ranks; return the first exit code that is not 0, or 0.
 
-    When one fails the others are ended, and so they are when this process is interrupted or gone.
+    When one fails the others are ended, and so they are when this process is interrupted or has ended.
 
     Args:
-        job: what each does.
-        workers: processes.
+        job: work of each process.
+        workers: number of processes.
         preload: modules that take long to import.
         tell: is given every line that they print; without it they print for themselves.
         meanwhile: is called many times a second.
@@ -70,7 +70,7 @@ def in_processes(
 
 
 class _Lines(io.TextIOBase):
-    """What a process prints, line by line, to whoever started it."""
+    """The output of a process, sent line by line to the process that started it."""
 
     def __init__(self, said: Said) -> None:
         self._said, self._begun = said, ""
@@ -93,7 +93,7 @@ def _be_worker(job: WorkerJob, places: dict[str, str], said: Said | None) -> Non
         print(f"tailcut: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
         sys.exit(1)
     finally:
-        # A forked process ends without doing what was left for its end.
+        # A forked process ends without calling its exit functions.
         atexit._run_exitfuncs()
 
 

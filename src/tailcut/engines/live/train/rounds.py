@@ -1,4 +1,4 @@
-"""An arm under a policy: `tailcut.Optimizer` around the same optimiser."""
+"""An arm under a policy: `tailcut.Optimizer` around the same optimizer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailcut.engines.live.worker.optimizer import Optimizer
 def train_with_policy(
     work: Work, arm: Arm, net: nn.Module, optimiser: torch.optim.Optimizer, watch: Watch, notes: Notes
 ) -> None:
-    """Train until the job says it is enough."""
+    """Train until the target or the last update."""
     job = work.job
     opt = Optimizer(
         optimiser,

@@ -22,14 +22,14 @@ from tailcut.learning.tasks.base import Task
 
 
 def run_worker(folder: Path, task_of: Callable[[str], Task], say: Callable[[str], None]) -> None:
-    """Do what the job in a folder says, as one of its workers, and leave notes there.
+    """Run the job in a folder as one of its workers, and write notes there.
 
     Args:
-        folder: of the job.
-        task_of: name to task.
-        say: is told how it goes; worker 0 speaks for all.
+        folder: folder of the job.
+        task_of: returns the task with a name.
+        say: is told of the progress, by worker 0 for all.
     """
-    # Ctrl-C is for whoever started the workers, and ends them.
+    # The process that started the workers handles Ctrl-C, and ends them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     job, delays = read_job(folder)
@@ -56,7 +56,7 @@ def _trained(work: Work, arm: Arm, say: Callable[[str], None]) -> Notes:
 
 
 def _warm_up(work: Work, net: nn.Module) -> None:
-    """The first pass through a net takes many times as long as any other; it is not part of any arm."""
+    """Make the first pass through a net, which takes many times as long as any other, outside of any arm."""
     spare = copy.deepcopy(net)
     loss = work.task.losses(spare, work.batch(0)).mean()
     loss.backward()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""From the notes of all workers to the figures of an arm. Pure, without torch."""
+"""Computes the figures of an arm from the notes of all workers. Pure, without torch."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:  # Its module needs torch, which the figures do not.
 @final
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What came of an arm.
+    """The results of an arm.
 
     Attributes:
-        arm: its name. workers: how many took part.
-        updates: made. seconds: that they took.
-        gradients: in these updates. begun: mini-batches that workers began.
+        arm: its name. workers: number of workers.
+        updates: number of updates. seconds: seconds that they took.
+        gradients: gradients in these updates. begun: mini-batches that workers began.
         idle: seconds that each worker waited for others in its steps.
-        to_target: seconds until the goal was reached; None where it was not.
-        made: `(updates,)` seconds at which each update was there. counts: gradients in each.
-        looks: version, seconds at which it was there, and the figures of each look at the net.
+        to_target: seconds until the target was reached; None if it was not.
+        made: `(updates,)` seconds at which each update was made. counts: `(updates,)` gradients in each.
+        looks: version, seconds at which it was made, and figures of each evaluation of the net.
     """
 
     arm: str
@@ -42,26 +42,26 @@ class Trained:
 
     @property
     def gradients_per_second(self) -> float:
-        """Of gradients that were used."""
+        """The number of gradients per second that were used."""
         return self.gradients / self.seconds if self.seconds > 0.0 else 0.0
 
     @property
     def accepted_share(self) -> float:
-        """Of the mini-batches that were begun, those that went into an update."""
+        """The share of begun mini-batches whose gradients are in an update."""
         return self.gradients / self.begun if self.begun else 0.0
 
     @property
     def idle_share(self) -> float:
-        """Seconds waited in steps over the seconds of all workers."""
+        """The share of all workers' seconds that they waited in steps."""
         return sum(self.idle) / (self.workers * self.seconds) if self.seconds > 0.0 else 0.0
 
     @property
     def cutoff(self) -> float:
-        """Gradients in an update, the mean."""
+        """The mean number of gradients in an update."""
         return self.gradients / self.updates if self.updates else 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """For files and other programs."""
+        """Return the results as plain values, for files and other programs."""
         return {
             "arm": self.arm,
             "workers": self.workers,
@@ -82,14 +82,14 @@ class Trained:
 
 
 def summary(arm: str, notes: Sequence[Notes], goal: Target, in_backward: bool = False) -> Trained:
-    """The figures of an arm.
+    """Return the results of an arm.
 
     Args:
         arm: its name.
-        notes: of each worker.
-        goal: when it has got where it should.
-        in_backward: whether workers wait in their backward pass, as DDP's do: waiting is then what a pass takes
-            beyond the worker's shortest.
+        notes: notes of each worker.
+        goal: target of the task.
+        in_backward: whether workers wait in their backward pass, as DDP's do: waiting is then the time that a
+            pass takes beyond the worker's shortest.
     """
     made, counts = _updates(notes)
     looks = tuple(
@@ -114,10 +114,10 @@ def summary(arm: str, notes: Sequence[Notes], goal: Target, in_backward: bool = 
 
 
 def _updates(notes: Sequence[Notes]) -> tuple[list[Seconds], list[int]]:
-    """When each update was first there, and how many gradients are in it: its makers tell."""
+    """Return when each update was first made, and its number of gradients, from its workers' notes."""
     made: dict[int, Seconds] = {}
     counts: dict[int, int] = {}
-    # Who has copied a state does not know who made it.
+    # A worker that has copied a state does not know whose gradients are in it.
     for step in (step for one in notes for step in one.steps if step.accepted and step.count):
         made[step.version] = min(step.seconds, made.get(step.version, step.seconds))
         counts[step.version] = step.count

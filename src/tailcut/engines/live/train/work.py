@@ -1,4 +1,4 @@
-"""What every arm has in common: mini-batches, how long they are held up, their losses, and looks at the net."""
+"""The parts that all arms share: mini-batches, their delays and losses, and evaluations of the net."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailcut.learning.tasks.base import Batch, Predict, Task
 from tailcut.types import Seconds
 
 TELL: Seconds = 2.0
-"""Between two lines on how it goes."""
+"""Shortest time between two lines on the progress, in seconds."""
 
 
 @final
@@ -29,8 +29,8 @@ class Work:
     """One worker's mini-batches, by number: the same in every arm.
 
     Attributes:
-        job: what to do. task: what is trained. worker: whose.
-        delays: which seconds it is held up. hold_up: how.
+        job: the training job. task: what is trained. worker: rank of the worker.
+        delays: seconds by which mini-batches are held up. hold_up: spends these seconds.
     """
 
     job: Job
@@ -40,21 +40,21 @@ class Work:
     hold_up: Way
 
     def batch(self, number: int) -> Batch:
-        """The samples of a mini-batch."""
+        """Return the samples of a mini-batch."""
         job = self.job
         return self.task.batches(np.array([self.worker]), np.array([number]), job.batch, job.seed)
 
     def seconds(self, number: int) -> Seconds:
-        """By which a mini-batch is held up; longer ones by more, where lengths differ."""
+        """Return the delay of a mini-batch, in seconds; where lengths differ, a longer one has more."""
         return self.delays.of(self.worker, number) * self.task.work(self.worker, number, self.job.seed)
 
     def loss(self, predict: Predict, number: int) -> Tensor:
-        """Mean over a mini-batch, after its delay."""
+        """Return the mean loss over a mini-batch, after its delay."""
         self.hold_up(self.seconds(number))
         return self.task.losses(predict, self.batch(number)).mean()
 
     def pieces(self, number: int) -> list[tuple[Seconds, Batch]]:
-        """Micro-batches of a mini-batch, each with its part of the delay."""
+        """Return the micro-batches of a mini-batch, each with its part of the delay, in seconds."""
         batch = self.batch(number)
         parts = [torch.tensor_split(each, min(self.job.pieces, self.job.batch)) for each in batch]
         some: list[Batch] = list(zip(*parts, strict=True))
@@ -62,21 +62,24 @@ class Work:
         return list(zip(seconds, some, strict=True))
 
     def loss_of(self, predict: Predict, seconds: Seconds, piece: Batch) -> Tensor:
-        """A micro-batch's part of the mean over its mini-batch, after its delay."""
+        """Return a micro-batch's part of the mean loss over its mini-batch, after its delay."""
         self.hold_up(seconds)
         return self.task.losses(predict, piece).sum() / self.job.batch
 
 
 @final
 class Watch:
-    """Looks at the net every so many updates, and tells when the arm has got where it should.
+    """Evaluates the net every so many updates, and notices when the arm has reached its target.
 
     Every worker does so at the same versions: none becomes a straggler by it, and as all copies of the net are
     equal all of them find the target reached at the same version.
 
     Args:
-        work: of this worker. net: its copy. notes: where looks are written down.
-        say: is told how it goes.
+        work: work of this worker. net: its copy of the net. notes: notes that evaluations are added to.
+        say: is told of the progress.
+
+    Attributes:
+        arrived: whether the target is reached.
     """
 
     def __init__(self, work: Work, net: nn.Module, notes: Notes, say: Callable[[str], None]) -> None:
@@ -87,17 +90,17 @@ class Watch:
         self._began = self._told = time.monotonic()
 
     def begin(self) -> None:
-        """The arm begins now."""
+        """Evaluate the initial net, and start the clock of the arm."""
         self._look(0)
         self._began = self._told = time.monotonic()
 
     @property
     def now(self) -> Seconds:
-        """Since the arm began."""
+        """The seconds since the arm began."""
         return time.monotonic() - self._began
 
     def after_update(self, version: int) -> None:
-        """Look, where it is time to."""
+        """Evaluate the net if it is time to."""
         if self.arrived or (version % self._work.job.every and version != self._work.job.updates):
             return
         look = self._look(version)

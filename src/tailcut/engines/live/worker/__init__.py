@@ -1,1 +1,1 @@
-"""What runs in every worker: the optimiser that users wrap theirs in, and its line to the controller."""
+"""The worker's side of a live run: the optimizer that wraps the user's, and what it needs."""

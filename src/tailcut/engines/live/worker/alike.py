@@ -1,4 +1,4 @@
-"""What must be the same at every worker, or copies of the net would drift apart."""
+"""The facts that must be the same at every worker, or copies of the net would drift apart."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def alike(
 
     Args:
         module: the net.
-        optimiser: its own.
-        settings: in words.
+        optimiser: the user's own, of torch.
+        settings: settings of tailcut that must be the same, in words.
         given: `described(optimiser, module)` before a checkpoint was loaded; empty where none was.
-        initial: what happens to workers that begin with other numbers: `broadcast` or `compare`.
+        initial: what happens where workers begin with different values: `broadcast` or `compare`.
     """
     return Alike(
         torch=str(torch.__version__),
@@ -41,17 +41,17 @@ def alike(
 
 
 def numbers_of(module: nn.Module, optimiser: torch.optim.Optimizer) -> str:
-    """Return a digest of all numbers of the net and the optimizer."""
+    """Return a digest of all values in the net and the optimizer."""
     return digest([*_tensors(module).values(), *_kept(optimiser)]).hex()
 
 
 def _tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters and saved buffers of the net by name. Extra state of a module may be anything else."""
+    """Return the parameters and saved buffers of the net by name, without extra state that is no tensor."""
     return {k: v for k, v in module.state_dict(keep_vars=True).items() if isinstance(v, Tensor)}
 
 
 def _kept(optimiser: torch.optim.Optimizer) -> list[Tensor]:
-    """What the optimiser carries from step to step, such as momentum: after a checkpoint was loaded."""
+    """Return the tensors in the optimizer's state, such as momentum."""
     parameters = [each for group in optimiser.param_groups for each in group["params"]]
     kept = (optimiser.state.get(each, {}) for each in parameters)
     return [value for each in kept for _, value in sorted(each.items()) if isinstance(value, Tensor)]
@@ -65,9 +65,10 @@ def _machine(module: nn.Module) -> str:
 
 
 def described(optimiser: torch.optim.Optimizer, module: nn.Module) -> str:
-    """Class, and the parameters and flags of each group; learning rates too, for they are where schedules begin.
+    """Return the optimizer's class, and the parameters and options of each group, learning rates among them.
 
-    After a checkpoint was loaded they are where schedules have come to, and another worker may have loaded none.
+    Call it before a checkpoint is loaded: then learning rates are where schedules begin. Afterwards they are
+    where schedules have come to, and another worker may have loaded none.
     """
     names = {id(each): name for name, each in module.named_parameters()}
     groups = [
@@ -81,14 +82,14 @@ def described(optimiser: torch.optim.Optimizer, module: nn.Module) -> str:
 
 
 def _members(names: Mapping[int, str], parameters: Sequence[Tensor]) -> str:
-    """Say which parameters a group has. Workers copy optimizer states by their order."""
+    """Describe which parameters a group has, and their order, in which workers copy optimizer states."""
     found = [names.get(id(each), "?") for each in parameters]
     order = blake2b(";".join(found).encode(), digest_size=4).hexdigest()
     return f"<{len(found)} from {found[0]} to {found[-1]}, {order}>" if found else "<none>"
 
 
 def _parameters(state: Mapping[str, Tensor]) -> str:
-    """How many there are, and a digest of names, shapes, types, and what is trained."""
+    """Return the number of tensors and elements, and a digest of names, shapes, types and what is frozen."""
     names = blake2b(digest_size=8)
     for name, each in state.items():
         names.update(f"{name} {tuple(each.shape)} {each.dtype} {each.requires_grad};".encode())

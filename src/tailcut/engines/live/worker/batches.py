@@ -1,4 +1,4 @@
-"""How many samples a batch holds, and how many of its micro-batches were computed."""
+"""Sample counts of batches, and the share of a batch's micro-batches that was computed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailcut.errors import ParameterError
 
 
 def samples_of(batch: Any) -> int:
-    """The length of the first tensor in a batch, however it is wrapped; 1 where there is none.
+    """Return the length of the first tensor in a batch, however it is nested; 1 where there is none.
 
     Example:
         >>> import torch
@@ -26,12 +26,12 @@ def samples_of(batch: Any) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Micro:
-    """Micro-batches of one step.
+    """The progress through the micro-batches of one step.
 
     Attributes:
-        many: samples there are in all of them; 1 where nobody counts.
-        done: of these.
-        dropped: what was computed is not wanted.
+        many: samples in all of them; 1 where samples are not counted.
+        done: samples that were computed; 0 where samples are not counted.
+        dropped: whether the gradient is no longer wanted.
 
     Example:
         >>> half = Micro(many=8, done=4)
@@ -44,21 +44,21 @@ class Micro:
     dropped: bool = False
 
     def after(self, samples: int) -> Micro:
-        """With one of so many samples done; 0 where they are not counted."""
+        """Return the progress after one more micro-batch of so many samples; 0 where they are not counted."""
         return replace(self, done=min(self.done + samples, self.many))
 
     @property
     def share(self) -> float:
-        """Of the mini-batch that was computed."""
+        """Return the share of the mini-batch that was computed; 1 where samples are not counted."""
         return self.done / self.many if self.done else 1.0
 
     def of(self, samples: int) -> int:
-        """The part of the samples of a mini-batch."""
+        """Return how many samples of a mini-batch were computed: samples times share, at least 1."""
         return min(samples, max(1, round(samples * self.share)))
 
 
 def sizes_of(batches: Iterable[Any]) -> list[int]:
-    """Samples of each micro-batch; where these cannot be looked at without taking them, each counts the same.
+    """Return the samples of each micro-batch; where `batches` is no sequence, each counts as 1.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""What cannot be trained live, told before anybody waits for anybody."""
+"""Checks that refuse what cannot be trained live, before any worker waits for another."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def check_settings(
     min_workers: int,
     initial: str = BROADCAST,
 ) -> None:
-    """Refuse parameters that cannot be. Whether there are so many workers at all is the controller's to say.
+    """Refuse settings that cannot be. The controller checks whether there are `min_workers` workers at all.
 
     Raises:
-        ParameterError: says which.
+        ParameterError: one cannot be; the message says which.
     """
     if late not in LATE:
         raise ParameterError(f"late must be 'finish' or 'abandon', but got {late!r}.")
@@ -50,10 +50,10 @@ def check_settings(
 
 
 def check_net(module: nn.Module, optimiser: torch.optim.Optimizer) -> None:
-    """Refuse a net or an optimiser that copies of would drift apart, or wait for each other.
+    """Refuse a net or an optimizer whose copies would drift apart, or wait for each other.
 
     Raises:
-        ParameterError: says why.
+        ParameterError: it is refused; the message says why.
     """
     for name, each in module.named_modules():
         if isinstance(each, nn.SyncBatchNorm):
@@ -89,10 +89,10 @@ def check_net(module: nn.Module, optimiser: torch.optim.Optimizer) -> None:
 
 
 def check_parameters(module: nn.Module, optimiser: torch.optim.Optimizer) -> None:
-    """Refuse parameters that are not those of the net: nobody would average their gradients, if they have any.
+    """Refuse parameters of the optimizer that are not the net's: their gradients would not be averaged.
 
     Raises:
-        ParameterError: says which.
+        ParameterError: there is one; the message says which.
     """
     own = {id(each) for each in module.parameters()}
     for number, group in enumerate(optimiser.param_groups):
@@ -106,17 +106,17 @@ def check_parameters(module: nn.Module, optimiser: torch.optim.Optimizer) -> Non
 
 
 def check_unwrapped(module: nn.Module) -> None:
-    """Refuse a net of which any part has run within a DistributedDataParallel, whoever has made it.
+    """Refuse a net of which any part has run within a DistributedDataParallel, whatever code has made that.
 
     A pass of such a part need not be a pass of the net, so that `refuse_ddp` may not see it.
 
     Raises:
-        ParameterError: a part has.
+        ParameterError: a part of the net has run so.
     """
     own = {id(each) for each in module.parameters()}
     if not _active_wrappers(own):
         return
-    # One that nothing refers to any more may only wait for its memory to be freed.
+    # A wrapper that nothing refers to any more may only wait for the garbage collector.
     gc.collect()
     for each in _active_wrappers(own):
         raise ParameterError(
@@ -127,20 +127,20 @@ def check_unwrapped(module: nn.Module) -> None:
 
 
 def _active_wrappers(own: Collection[int]) -> list[nn.parallel.DistributedDataParallel]:
-    """Return the wrappers of some of these parameters that had a pass; one without reduces nothing."""
+    """Return the wrappers of some of these parameters that had a forward pass; others reduce nothing."""
     # Torch keeps no list of them, so the types of all objects are looked at: once in a run.
     kind = nn.parallel.DistributedDataParallel
     found = [each for each in gc.get_objects() if kind in type(each).__mro__]
     return [
         each
         for each in found
-        # One whose making failed lacks attributes.
+        # A wrapper whose constructor failed lacks attributes.
         if each.__dict__.get("_lazy_init_ran", False) and any(id(p) in own for p in each.module.parameters())
     ]
 
 
 def mostly_frozen(optimizer: torch.optim.Optimizer) -> str | None:
-    """Return a sentence where most of every update would be room for frozen parameters; None where not."""
+    """Return a warning if frozen parameters take up much, and at least half, of every update; else None."""
     numbers = {True: 0, False: 0}
     for group in optimizer.param_groups:
         for each in group["params"]:
@@ -155,10 +155,10 @@ def mostly_frozen(optimizer: torch.optim.Optimizer) -> str | None:
 
 
 def refuse_ddp(module: nn.Module, inputs: object) -> None:
-    """Forward pre-hook: refuse a pass of the net within DistributedDataParallel, whoever has wrapped it, and when.
+    """Refuse, as a forward pre-hook, a pass of the net within DistributedDataParallel.
 
     Raises:
-        ParameterError: it is in such a pass.
+        ParameterError: the net is in such a pass.
     """
     if nn.parallel.DistributedDataParallel._active_ddp_module is not None:
         raise ParameterError(
@@ -169,7 +169,7 @@ def refuse_ddp(module: nn.Module, inputs: object) -> None:
 
 
 def check_samples(samples: int) -> int:
-    """The same number, if so many samples can be counted."""
+    """Return the number of samples, or raise a ParameterError if it is not from 0 to `MOST_SAMPLES`."""
     if not 0 <= samples <= MOST_SAMPLES:
         raise ParameterError(f"samples must be from 0 to {MOST_SAMPLES}, but got {samples}.")
     return samples
@@ -178,17 +178,17 @@ def check_samples(samples: int) -> int:
 FSDP, SHARDED = "torch.distributed.fsdp", "torch.distributed.optim"
 """Packages of the classes of sharded nets and optimizers. Importing them would take long."""
 MANY_FROZEN = 10_000_000
-"""Frozen numbers in an optimizer from which on the room that they take is worth a sentence."""
+"""Fewest frozen elements in an optimizer that are worth a warning."""
 FSDP = "torch.distributed.fsdp"
 """Package of the classes of sharded nets. Importing it would take long."""
 SHARED = "TAILCUT_SHARED_MEMORY"
-"""Environment variable: `off` keeps workers of one machine from adding up in memory that they share."""
+"""Environment variable: `off` keeps workers of one machine from reducing in shared memory."""
 SHARED = "TAILCUT_SHARED_MEMORY"
-"""Environment variable: `off` keeps workers of one machine from adding up in memory that they share."""
+"""Environment variable: `off` keeps workers of one machine from reducing in shared memory."""
 
 
 def shares_memory() -> bool:
-    """Whether this worker's gradients may be in memory that others of its machine see.
+    """Return whether this worker's gradients may be in memory that other workers of its machine see.
 
     Raises:
         ParameterError: the environment says something else than `on` or `off`.

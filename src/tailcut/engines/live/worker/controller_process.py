@@ -1,4 +1,4 @@
-"""The controller's process, as whoever has started it sees it: worker 0, or the launcher."""
+"""The controller's process, as the process that has started it sees it: worker 0, or the launcher."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tailcut.errors import InputError
 from tailcut.types import Seconds
 
 PATIENCE: Seconds = 5.0
-"""For a controller that was told to end."""
+"""Longest wait for a controller that was told to end, in seconds."""
 DESERTED = 4
-"""Exit code of a controller whose workers have all vanished before the end of the run."""
+"""Exit code of a controller whose workers have all disconnected before the end of the run."""
 _SAYS = "tailcut: "
 
 Child: TypeAlias = "subprocess.Popen[str]"
 
 
 def waiting(environment: Mapping[str, str] | None = None) -> Child:
-    """A process that has everything loaded and waits to be a controller. It ends with this one."""
+    """Start a process that loads all modules and waits to become a controller. It ends with this one."""
     return _process("tailcut.standby", [], environment)
 
 
 def has_loaded(standby: Child) -> bool:
-    """Whether it has, and lives: it has said a line."""
+    """Return whether such a process has loaded its modules, after which it prints a line, and still runs."""
     assert standby.stdout is not None
     said, _, _ = select.select([standby.stdout], [], [], 0.0)
     return bool(said) and standby.poll() is None
@@ -44,21 +44,21 @@ def _process(module: str, command: Sequence[str], environment: Mapping[str, str]
 
 @final
 class ControllerProcess:
-    """Started; it listens some time later, which `wait_until_listening` tells.
+    """The process of one controller. It listens some time after its start: see `wait_until_listening`.
 
-    It ends with the run, or with this process: this one holds the other end of its input.
+    It ends with the run, or with this process, which holds the other end of its standard input.
 
     Args:
-        options: of `tailcut controller`; None for one that is left out.
-        tell: is given what it says to people, line by line, from a thread; by default that goes to standard error.
-        environment: of its process; by default this one's.
-        standby: a process that waits to be it, `has_loaded`, and so listens at once; None for a new one.
+        options: options of `tailcut controller` by name; None for one that is left out.
+        tell: is called with each line that it prints for people, from a thread; by default to standard error.
+        environment: environment of its process; by default this one's.
+        standby: a process from `waiting` that `has_loaded`, to listen at once; None to start a new one.
 
     Attributes:
-        address: to connect to; empty until it listens.
+        address: its address, to connect to; empty until it listens.
 
     Raises:
-        InputError: the machine has no room for its process.
+        InputError: its process could not be started.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ControllerProcess:
         command = ["controller", *given]
         if standby is not None:
             self._child = standby
-            with suppress(OSError):  # it has just ended, which its silence tells
+            with suppress(OSError):  # it has just ended, which `wait_until_listening` tells
                 assert standby.stdin is not None
                 assert standby.stdout is not None
                 standby.stdout.readline()
@@ -87,20 +87,20 @@ class ControllerProcess:
                     "raise the limits on processes and open files (ulimit -u, ulimit -n)."
                 ) from problem
         self.address, self._answered = "", Event()
-        # A process that is stopped, by a signal or a debugger, never answers: only this thread waits for it.
+        # A process that is suspended, by a signal or a debugger, never answers: only a thread waits for it.
         self._relay = Thread(target=self._hear, name="tailcut-controller", daemon=True)
         self._relay.start()
 
     @property
     def code(self) -> int | None:
-        """It has ended with; None as long as it runs."""
+        """Return its exit code; None as long as it runs."""
         return self._child.poll()
 
     def wait_until_listening(self, patience: Seconds) -> bool:
         """Wait so many seconds at most; return whether workers can connect.
 
         Raises:
-            InputError: it has ended instead; the sentence is its own.
+            InputError: it has ended instead; the message is its own, if it printed one.
         """
         if not self._answered.wait(patience):
             return False
@@ -110,22 +110,22 @@ class ControllerProcess:
         return True
 
     def kill(self) -> None:
-        """End it at once, also where it is stopped and would not notice that it is to end."""
+        """Kill the process, also where it is suspended and would not notice that it is to end."""
         self._child.kill()
         self.end(at_once=True)
 
     def end(self, at_once: bool, patience: Seconds | None = None) -> None:
-        """See it out.
+        """Wait for the process to end, and kill it if it takes too long.
 
         Args:
-            at_once: do not wait for the run to end; the other workers are told.
+            at_once: end it now, not with the run: its input is closed, and it tells the other workers.
             patience: seconds to wait for it otherwise; None for as long as it takes.
         """
         assert self._child.stdin is not None
         if at_once:
             self._child.stdin.close()
             if not self.address:
-                # Nobody is connected yet, and it would first load everything that it needs.
+                # No worker is connected yet, and it would first load all its modules.
                 self._child.kill()
         try:
             _ = self._child.wait(PATIENCE if at_once else patience)
@@ -149,7 +149,7 @@ class ControllerProcess:
                 self._tell(line.rstrip("\n"))
 
     def _failed(self) -> tuple[int, str]:
-        """Exit code and last sentence of one that ended before it began; whatever else it said is passed on."""
+        """Return exit code and error of a process that ended before it listened; pass on its other lines."""
         _, said = self._child.communicate()
         *others, last = said.strip().splitlines() or [""]
         if not last.startswith(_SAYS):

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def updates_of(loader: Iterable[Any], updates: int | None = None) -> int:
-    """Return how many updates an epoch has: as many as a worker's loader has batches, unless the script says.
+    """Return the number of updates in an epoch: the batches of a worker's loader, unless the script says.
 
     Raises:
         ParameterError: there is no such number.
@@ -40,7 +40,7 @@ def updates_of(loader: Iterable[Any], updates: int | None = None) -> int:
 
 
 def length_of(loader: Iterable[Any]) -> int | None:
-    """Return the batches in one pass over a loader; None where it does not say."""
+    """Return the number of batches in one pass over a loader; None where it does not say."""
     order = _order_of(loader)
     if order is not None:
         return order.split.steps
@@ -52,10 +52,10 @@ def length_of(loader: Iterable[Any]) -> int | None:
 
 @final
 class Passes(Generic[T]):
-    """Passes over a loader, one after the other without end, each in its own order, from any batch of any of them on.
+    """Passes over a loader without end, each in its own order, from any batch of any pass on.
 
     Args:
-        loader: of batches.
+        loader: gives the batches of one pass when it is iterated.
 
     Attributes:
         length: batches in a pass; None where the loader does not say.
@@ -70,23 +70,23 @@ class Passes(Generic[T]):
         self._loader, self.length = loader, length_of(loader)
 
     def in_epoch(self, epoch: int, updates: int, done: int) -> Iterator[T]:
-        """The batches of one epoch.
+        """Return the batches from an epoch on, without end.
 
         Args:
-            epoch: its number, from 0.
-            updates: in every epoch.
-            done: updates of this epoch that were made before; as many batches of it are passed over.
+            epoch: number of the epoch, from 0.
+            updates: updates in every epoch.
+            done: updates of this epoch that were made before; as many batches of it are skipped.
         """
         # The number of a pass is that of the epoch, unless the loader must be begun anew within one.
         each = 1 if not self.length else -(-updates // self.length)
         return self.batches(epoch * each, done)
 
     def batches(self, number: int, used: int) -> Iterator[T]:
-        """The batches from a place on, without end. A loader that gives none when it is begun anew ends them.
+        """Yield the batches from a place on, without end, unless the loader gives none when it is begun anew.
 
         Args:
-            number: of the pass, which its sampler is told.
-            used: batches from there on that are passed over, also beyond the end of that pass.
+            number: number of the pass, which the samplers are told.
+            used: batches from there on that are skipped, also beyond the end of that pass.
         """
         if self.length:
             number, used = number + used // self.length, used % self.length
@@ -104,7 +104,7 @@ class Passes(Generic[T]):
             number += 1
 
     def _begin(self, number: int, used: int) -> int:
-        """Tell the samplers which pass begins; return how many batches remain to be passed over."""
+        """Tell the samplers which pass begins; return how many batches remain to be skipped."""
         order = _order_of(self._loader)
         if order is not None:
             order.begin(number * order.split.steps + used)
@@ -120,7 +120,7 @@ def _order_of(loader: Iterable[Any]) -> Order | None:
 
 
 def _samplers_of(loader: Iterable[Any]) -> list[Any]:
-    """Return what wants to be told of epochs: the loader, what it samples with, and its data, each once."""
+    """Return the objects with `set_epoch`: among the loader, its samplers and its data, each once."""
     inner = getattr(loader, "batch_sampler", None)
     names = (loader, "sampler"), (loader, "batch_sampler"), (inner, "sampler"), (loader, "dataset")
     found = [loader, *(getattr(holder, name, None) for holder, name in names)]

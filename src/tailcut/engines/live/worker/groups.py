@@ -16,20 +16,20 @@ from tailcut.engines.live.options import is_packed, opaque, pack, summary, unpac
 from tailcut.errors import ParameterError, TailcutError
 
 RateOf: TypeAlias = Callable[[int], "float | Sequence[float]"]
-"""Returns the learning rate of the update after a version: one for all parameter groups, or one for each."""
+"""Function from a version to the next update's learning rate: one for all groups, or one for each."""
 _MAX_INTEGER = 1 << 63
 REMEDY = (
     "A late worker or a checkpoint would not have them at the same version. Give all parameters to the optimizer "
     "before it is wrapped, and freeze those that are trained later, with requires_grad_(False): what is frozen stays "
     "as it is."
 )
-"""What to do instead of changing parameter groups during a run."""
+"""Part of error messages: what to do instead of changing parameter groups during a run."""
 FROZEN = "set of frozen parameters"
-"""What an arrival tells of the parameters that need no gradient, beside the options of their groups."""
+"""Name under which an arrival tells the parameters that need no gradient, beside the options."""
 
 
 class GroupsError(TailcutError):
-    """An update that was made with other parameter groups."""
+    """The parameter groups were changed after the wrapping, or are not those of an update."""
 
 
 @final
@@ -37,7 +37,7 @@ class Groups:
     """The parameter groups of one optimizer.
 
     Args:
-        optimizer: of torch.
+        optimizer: the user's own, of torch.
 
     Example:
         >>> inner = torch.optim.SGD([torch.zeros(1)], lr=0.1)
@@ -58,7 +58,7 @@ class Groups:
         self._frozen: list[str] = []
 
     def read(self) -> bytes:
-        """Return the options as they are now.
+        """Return the current options of all groups, packed.
 
         Raises:
             GroupsError: the groups do not have the parameters any more that they had when the optimizer was wrapped.
@@ -68,17 +68,17 @@ class Groups:
         if not self._is_seen(groups):
             self._refuse_unfit(groups)
             for group in groups:
-                # A number of numpy computes in its own precision, which the workers that pull this would not know.
+                # A numpy number computes in its own precision, unknown to the workers that pull this.
                 group.update({k: v.item() for k, v in group.items() if isinstance(v, np.generic)})
             plain = [{str(k): _plain(v) for k, v in each.items() if k != "params"} for each in groups]
             self._packed, self._summary = pack(plain), b""
-            # What can change in place is read again each time.
+            # Options that can change in place are read again each time.
             is_fixed = all(_is_fixed(v) for each in groups for k, v in each.items() if k != "params")
             self._seen = [dict(each) for each in groups] if is_fixed else None
         return self._packed
 
     def summarize(self) -> bytes:
-        """Return what is told of them with every arrival."""
+        """Return the summary of options and frozen parameters that goes with every arrival."""
         packed, frozen = self.read(), [_frozen(each["params"]) for each in self._optimizer.param_groups]
         if frozen != self._frozen or not self._summary:
             self._frozen = frozen
@@ -89,7 +89,7 @@ class Groups:
         """Set the options to those that an update was made with.
 
         Raises:
-            GroupsError: it was made with another number of groups.
+            GroupsError: the update was made with another number of groups.
         """
         if packed == self.read():
             return
@@ -108,7 +108,7 @@ class Groups:
         """Set the learning rates to what a function of the version returns.
 
         Raises:
-            ParameterError: it returns something else than one rate, or one for each group.
+            ParameterError: the function returns something else than one rate, or one for each group.
         """
         groups, given = self._optimizer.param_groups, rate_of(version)
         rates = given if isinstance(given, Sequence) else [given] * len(groups)
@@ -136,16 +136,16 @@ class Groups:
                 )
 
     def _is_seen(self, groups: list[dict[str, Any]]) -> bool:
-        # One comparison of lists, which looks at identical values no closer: no loop over groups in Python.
+        # One comparison of lists is fast: identical values are equal at once, and no Python loop runs.
         try:
             return self._seen is not None and self._seen == groups
         except (RuntimeError, ValueError):
-            # A tensor of several numbers is neither equal nor unequal.
+            # A comparison of tensors with several elements has no truth value.
             return False
 
 
 def _members(groups: list[dict[str, Any]]) -> list[list[int]]:
-    """Return which parameters each group has."""
+    """Return the ids of the parameters of each group."""
     return [[id(each) for each in group["params"]] for group in groups]
 
 
@@ -162,7 +162,7 @@ def _frozen(parameters: Sequence[Tensor]) -> str:
 
 
 def _put(group: dict[str, Any], name: str, value: Any) -> None:
-    """Set one option as it was set before: a tensor keeps its identity, which compiled steps rely on."""
+    """Set one option in its present type: a tensor keeps its identity, which compiled steps rely on."""
     known = group.get(name)
     if isinstance(known, Tensor):
         with torch.no_grad():
@@ -179,7 +179,7 @@ def _put(group: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _kept(old: Any, new: Any) -> Any:
-    """Return one of several values, in the tensor that held it before."""
+    """Return the new one of several values, written into the old one where that is a tensor."""
     if isinstance(old, Tensor):
         with torch.no_grad():
             return old.copy_(torch.tensor(new, dtype=old.dtype))
@@ -187,7 +187,7 @@ def _kept(old: Any, new: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it can be packed."""
+    """Return a value in a form that can be packed."""
     if value is None or type(value) in (bool, float, str):
         return value
     if isinstance(value, Tensor) and not value.is_complex():

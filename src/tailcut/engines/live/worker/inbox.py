@@ -1,4 +1,4 @@
-"""What the controller has said to this worker, in order."""
+"""The messages of the controller to this worker, in order."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tailcut.errors import TailcutError
 from tailcut.types import Seconds
 
 LOOK_UP: Seconds = 1.0
-"""After which a worker that waits sees whether it has waited too long."""
+"""Seconds after which a worker that waits checks whether it has waited too long."""
 
 WITHOUT: Seconds = 5.0
-"""Seconds that a worker which has left goes on serving others when there is no controller any more."""
+"""Seconds that a worker which has left goes on serving others after the controller has disconnected."""
 WITHOUT_AT_HOME: Seconds = 60.0
-"""The same under a launcher, which starts the controller again: on a busy machine that takes long."""
+"""Seconds that such a worker serves others under a launcher, whose next controller may take long."""
 
 
 class RunError(TailcutError):
@@ -27,18 +27,18 @@ class RunError(TailcutError):
 
 
 class TooLateError(RunError):
-    """The run is over, or this worker's part in it was: nothing is wrong with the others."""
+    """The run is over, or this worker's part in it was; the other workers have not failed."""
 
 
 def too_late(why: str) -> TooLateError:
-    """The error, and a word to the launcher, if there is one: this worker's failure is no failure of the run."""
+    """Return the error, and tell a launcher that this worker's failure is no failure of the run."""
     note_late()
     return TooLateError(why)
 
 
 @final
 class Renewed:
-    """No message, but in order with them: the connection was lost and is there again, perhaps to another controller."""
+    """A mark among the messages: the connection was lost and is back, perhaps to another controller."""
 
 
 RENEWED = Renewed()
@@ -46,14 +46,14 @@ News: TypeAlias = FromController | Renewed
 
 
 class Inbox:
-    """Messages in order; one that ends the run is raised as an error as soon as it is seen.
+    """The messages of the controller in order; a `Refused` is raised as an error as soon as it is seen.
 
-    How long others may compute is the controller's to judge; here only whether there is a controller.
+    The controller judges how long workers may compute; the inbox only judges whether there is a controller.
 
     Args:
-        link: to the controller.
-        max_wait: seconds without a controller.
-        clock: seconds, never running backwards.
+        link: connection to the controller.
+        max_wait: seconds without a controller after which to give up.
+        clock: returns seconds, never running backwards.
     """
 
     def __init__(self, link: Link, max_wait: Seconds, clock: Callable[[], Seconds]) -> None:
@@ -62,14 +62,14 @@ class Inbox:
         self._broken, self._parent = False, os.getppid()
 
     def look(self) -> Iterable[News]:
-        """All that came and was not read, without waiting. It stays unread."""
+        """Return all messages that came and were not read, without waiting. They stay unread."""
         self._unread.extend(map(self._sound, self._link.waiting()))
         if self._link.take_renewal():
             self._unread.append(RENEWED)
         return self._unread
 
     def next(self) -> News:
-        """The next message, waited for."""
+        """Wait for the next message and return it."""
         if self._unread:
             return self._unread.popleft()
         last = self._clock()
@@ -99,14 +99,14 @@ class Inbox:
         )
 
     def until_free(self, patience: Seconds, attend: Callable[[New | Renewed], None] | None = None) -> bool:
-        """Wait until nobody needs anything of this worker: whoever has left does not mind what else is said.
+        """Wait, after leaving, until no worker needs this one; return whether the controller said so.
 
-        Whether that was said; otherwise the run has failed, or there is no controller any more.
+        Otherwise it refused this worker, the time is over, or there is no controller any more.
 
         Args:
             patience: seconds to wait at most; infinite to wait as long as there is a controller.
             attend: is told of another controller, or another epoch, that knows this worker as a member; None where
-                what it holds may have changed since it left, so that it can help nobody.
+                its state may have changed since it left, so that it can help no other worker.
         """
         until = self._clock() + (0.0 if self._broken else patience)
         while (left := until - self._clock()) > 0:
@@ -124,7 +124,7 @@ class Inbox:
 
     @property
     def _without(self) -> Seconds:
-        """Seconds that another controller may take to come; a launcher starts none once it or the run has ended."""
+        """Return the seconds to wait for another controller; after the run a launcher starts none."""
         has_launcher = host_folder() is not None and os.getppid() == self._parent
         return WITHOUT_AT_HOME if has_launcher and not is_over(self._link.address) else WITHOUT
 

@@ -1,4 +1,4 @@
-"""How a worker that comes back gets the state of the others: the holder offers it, the joiner copies it."""
+"""The copy of the state for a worker that joins or comes back: the holder offers it, the joiner copies it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tailcut.types import Seconds
 @final
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What a worker trains with."""
+    """The objects that a worker trains with."""
 
     replica: Replica
     flat: FlatBuffer
@@ -31,12 +31,12 @@ class Own:
 
 
 def state_to_offer(own: Own) -> list[bytes | memoryview] | None:
-    """This worker's state as it is now, for one that joins; None where it cannot be put into bytes, which it says."""
-    # What this worker's own pass has done to the buffers is in its gradient's vector already.
+    """Return this worker's state as frames, for one that joins; print why and return None if impossible."""
+    # The changes of this worker's own pass to the buffers are in the vector with its gradients already.
     own.flat.restore()
     try:
         more: dict[str, object] = {"chain": own.log.chain, "positions": own.log.positions.state()}
-        # A checkpoint has none of these: they belong to a process. A net with random ones needs those of the others.
+        # A checkpoint has no unsaved buffers: they belong to a process. A joiner needs those that are random.
         more["unsaved"] = unsaved_buffers(own.replica.module)
         return frames_of(own.replica.state() | more)
     except CopyError as problem:
@@ -47,15 +47,15 @@ def state_to_offer(own: Own) -> list[bytes | memoryview] | None:
 def copy_state(
     own: Own, new: New, puller: Puller, address: str, patience: Seconds, enough: Callable[[], bool]
 ) -> bool:
-    """Have the holder's state; False where the epoch was over before it came.
+    """Copy the holder's state; return False where the epoch was over before it came.
 
     Args:
-        own: to load it into.
+        own: this worker's objects, which the state is loaded into.
         new: the epoch that this worker joins.
-        puller: fetches it.
-        address: of the holder.
-        patience: seconds.
-        enough: whether the epoch is over.
+        puller: fetches the state.
+        address: address of the holder.
+        patience: seconds to wait for the state.
+        enough: returns whether the epoch is over.
     """
     most = room_for([own.replica.state(), unsaved_buffers(own.replica.module)])
     state = puller.copy(address, Copy(new.term, new.epoch, new.base), patience, enough, most)

@@ -1,4 +1,4 @@
-"""This worker's part in keeping checkpoints: one writes them, and publishes each once everybody has come so far."""
+"""The checkpoints of a run: one worker writes them, and publishes each once all workers have its version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailcut.errors import InputError, ParameterError
 
 
 def say(sentence: str) -> None:
-    """Tell the user."""
+    """Print a sentence for the user."""
     print(f"tailcut: {sentence}", file=sys.stderr, flush=True)
 
 
@@ -25,10 +25,10 @@ class Keeping:
     """The checkpoints of a run, as one of its workers sees them.
 
     Args:
-        own: what is kept.
-        folder: where; None for nowhere.
-        every: updates from one to the next.
-        keep: that stay.
+        own: this worker's objects, whose state is kept.
+        folder: folder of the checkpoints; None to keep none.
+        every: updates from one checkpoint to the next.
+        keep: number of checkpoints that stay.
         total: version at which the run ends, which is kept too; None for none.
 
     Raises:
@@ -52,7 +52,7 @@ class Keeping:
         found = None
         try:
             found = newest(folder, say) if Path(folder).is_dir() else None
-            # Whoever may have to write says now if it cannot.
+            # Any worker may have to write later, and says now if it cannot.
             self._checkpoints = Checkpoints(folder, self._every, self._keep, say)
         except ParameterError:
             raise
@@ -62,13 +62,13 @@ class Keeping:
             self._resume(found)
 
     def check(self, is_under_way: bool) -> None:
-        """Refuse to begin without the folder. Where a run was there before, it is only told: all may be well again.
+        """Refuse to begin a run without a usable folder; print the problem if the run has begun.
 
         Args:
-            is_under_way: whether others are in the run already: whoever joins them has their state.
+            is_under_way: whether the run has begun: a worker that joins it copies the state of the others.
 
         Raises:
-            InputError: nothing can be written there, or none of those that are there is whole.
+            InputError: nothing can be written there, or none of the checkpoints there is whole.
         """
         problem, self._problem = self._problem, None
         if problem is None:
@@ -78,19 +78,19 @@ class Keeping:
         say(f"{problem} It is tried again.")
 
     def loop(self, updates: int, total: int) -> None:
-        """Keep the state at the end of an epoch only when the script has done there what it does between two epochs.
+        """Delay the checkpoint at the end of an epoch until the script has done its work between two epochs.
 
-        A run that goes on from such a checkpoint begins with the next epoch. So it lacks neither an evaluation nor a
-        step of a schedule.
+        A run that resumes from such a checkpoint begins with the next epoch. So it lacks neither an
+        evaluation nor a step of a schedule.
 
         Args:
-            updates: in an epoch.
+            updates: updates in an epoch.
             total: version at which the run ends.
         """
         self._epoch, self._total = updates, total
 
     def made(self, is_writer: bool) -> None:
-        """There is a new version; whether this worker is the one that writes."""
+        """Write the new version, if a checkpoint is due and this worker is the one that writes."""
         version = self._own.replica.version
         if (
             self._folder is None
@@ -104,7 +104,7 @@ class Keeping:
             self._write()
 
     def between_epochs(self) -> None:
-        """The script has done what it does between two epochs."""
+        """Write the checkpoint that was delayed until the script's work between two epochs was done."""
         held, self._held = self._held, None
         if held == self._own.replica.version and self._folder is not None:
             self._write()
@@ -125,12 +125,12 @@ class Keeping:
             self._checkpoints = Checkpoints(folder, self._every, self._keep, say)
 
     def confirmed(self, version: int) -> None:
-        """Everybody has come to this version."""
+        """Publish the checkpoints up to this version, which all workers have reached."""
         if self._checkpoints is not None:
             self._checkpoints.confirmed(version)
 
     def forget(self) -> None:
-        """This worker has taken over another one's state: what it has kept for itself may be of another course."""
+        """Discard unpublished checkpoints: the state was replaced, and they may be of another history."""
         self._held = None
         if self._checkpoints is not None:
             self._checkpoints.forget()
@@ -166,7 +166,7 @@ class Keeping:
         return True
 
     def close(self) -> None:
-        """Wait until all is written that was asked for."""
+        """Wait until all checkpoints are written that were asked for; keep no more."""
         if self._checkpoints is not None:
             self._checkpoints.close()
             self._checkpoints = self._folder = None

@@ -1,4 +1,4 @@
-"""A worker's line to the controller: messages in order, waited for with a limit. Used from one thread."""
+"""A worker's connection to the controller: messages in order, awaited with a time limit. For one thread."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tailcut.errors import InputError
 from tailcut.types import Seconds
 
 LINGER_MS = 1000
-"""How long a closing line goes on sending what was said last."""
+"""Longest time that a closing connection goes on sending the last messages, in milliseconds."""
 CONNECT_MS = 2000
-"""After which an attempt to connect is given up, and made anew."""
+"""Time after which an attempt to connect is given up and repeated, in milliseconds."""
 SURELY = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 PERHAPS = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-"""Handshakes that come to nothing where the other has another key, or none; or where it ends in the midst of one."""
+"""Failed handshakes: `SURELY` as keys differ, `PERHAPS` as keys differ or the controller ended meanwhile."""
 MOST_PERHAPS = 10
 
 
 class Link:
-    """Connected to the controller.
+    """The connection of one worker to the controller.
 
     Args:
-        address: of the controller, as `tcp://host:port`.
-        key: of the run; None where it has none.
+        address: address of the controller, as `tcp://host:port`.
+        key: key of the run; None where it has none.
     """
 
     def __init__(self, address: str, key: Key | None = None) -> None:
@@ -43,7 +43,7 @@ class Link:
         self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES + SEALED)
         # A worker that computes for long reads nothing meanwhile, and must find every message when it does.
         self._socket.setsockopt(zmq.RCVHWM, 0)
-        # The same name after a connection was lost: the controller knows it again.
+        # The identity outlives a lost connection: the controller recognizes the worker by it.
         self._socket.setsockopt(zmq.ROUTING_ID, uuid4().bytes)
         watch_connections(self._socket)
         self._socket.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_MS)
@@ -64,7 +64,7 @@ class Link:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the controller's process is there, as far as is known."""
+        """Return whether the controller is connected, as far as is known."""
         while self._events.poll(0):
             event = recv_monitor_message(self._events)["event"]
             self._is_connected = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
@@ -76,21 +76,21 @@ class Link:
 
     @property
     def is_turned_away(self) -> bool:
-        """Whether there is a controller that does not let this worker in: it has another key, or only one has any."""
+        """Return whether a controller refuses the handshake: it has another key, or only one has any."""
         return not self.is_connected and self._failures >= MOST_PERHAPS
 
     def take_renewal(self) -> bool:
-        """Whether the connection was lost and is there again, perhaps to another controller; told once."""
+        """Return, once, whether the connection was lost and is there again, perhaps to another controller."""
         found = self.is_connected and self._is_renewed
         self._is_renewed = self._is_renewed and not found
         return found
 
     def send(self, message: FromWorker) -> None:
-        """Say something; it is on its way when this returns."""
+        """Send a message, without waiting until it is delivered."""
         self._socket.send(encode(message))
 
     def next(self, seconds: Seconds) -> FromController | None:
-        """The next message, waited for so long; None where none came, or something happened to the connection."""
+        """Wait for the next message, so long at most; return None if none came or the connection changed."""
         milliseconds = max(0, round(1000 * seconds))
         if milliseconds:
             self._poller.poll(milliseconds)
@@ -100,12 +100,12 @@ class Link:
             return None
 
     def waiting(self) -> Iterator[FromController]:
-        """What has come so far."""
+        """Yield the messages that have come so far."""
         while (message := self.next(0.0)) is not None:
             yield message
 
     def close(self) -> None:
-        """Hang up; what was said last is still sent."""
+        """Close the connection; the last messages are still sent."""
         self._socket.disable_monitor()
         self._events.close()
         self._socket.close()

@@ -1,4 +1,4 @@
-"""This worker in a run: it says Hello, arrives with gradients, reduces with the accepted, and pulls what it missed."""
+"""A worker as a member of a run: it says Hello, hands in gradients, and makes or pulls the updates."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from tailcut.types import Seconds
 
 
 class Member:
-    """One worker.
+    """One worker as a member of the run.
 
     Args:
-        parts: its own.
-        hello: how it presents itself.
-        mesh: makes the group of an epoch, with this worker's place in it.
-        max_wait: seconds without a word from the controller after which to give up.
+        parts: the objects that it is made of.
+        hello: the `Hello` with which it presents itself.
+        mesh: makes the process group of an epoch, given this worker's place in it.
+        max_wait: seconds to wait for a controller, an update or a copy of the state before giving up.
         total: version at which the run ends; None for none.
-        clock: seconds, never running backwards.
+        clock: returns seconds, never running backwards.
 
     Attributes:
-        worker: its place.
+        worker: its place, from 0.
         over: whether the run has ended.
     """
 
@@ -67,7 +67,7 @@ class Member:
         what = (parts.replica, parts.flat, parts.log, parts.puller, parts.keeping)
         self._updating = Updating(*what, self._membership, max_wait, total)
         self._limit: Limit | None = None
-        # What this worker waits in step() with; None where it has nothing that could be used.
+        # The arrival that this worker waits in step() with; None where it has no gradient that could be used.
         self._brought: tuple[int, float, Seconds, bool, bytes] | None = None
         self._is_rejected = False
         self._meets: dict[int, int] = {}
@@ -76,20 +76,21 @@ class Member:
 
     @property
     def version(self) -> int:
-        """Updates that the parameters have."""
+        """Return the number of updates in the parameters."""
         return self._replica.version
 
     @property
     def may_stop(self) -> bool:
-        """Whether what this worker computes is no longer wanted. Looks at what came, without waiting.
+        """Return whether this worker's gradient is no longer wanted, by the messages so far, without waiting.
 
-        A round can be closed without a worker that is still to finish: what is learnt of its run time is worth more.
+        A round can be closed without a worker that is still to finish: its run time is worth more than the
+        time saved.
         """
         return any(isinstance(message, Over) or self._drops(message) for message in self._inbox.look())
 
     @property
     def time_left(self) -> Seconds:
-        """Seconds that are left to compute at this version; infinite where there is no limit."""
+        """Return the seconds left to compute at this version; infinite where there is no limit."""
         for message in self._inbox.look():
             if isinstance(message, Limit):
                 self._limit = message
@@ -98,26 +99,26 @@ class Member:
         return self._since + self._limit.seconds - self._clock()
 
     def meet(self, every: int, epochs: int = 0) -> None:
-        """Ask for all workers to meet at versions that this number divides.
+        """Ask the controller to let all workers meet at the versions that `every` divides.
 
         Args:
-            every: the number.
-            epochs: how many epochs of so many updates there are; 0 where these are none.
+            every: updates from one meeting to the next.
+            epochs: number of epochs of so many updates in the script's loop; 0 where it loops over none.
         """
         self._meets[every] = max(epochs, self._meets.get(every, 0))
         self._ask_to_meet()
 
     def end_at(self, total: int) -> None:
-        """The run ends at this version."""
+        """Set the version at which the run ends."""
         self._updating.total = self._replica.total = total
 
     def arrive(self, samples: int, share: float, finite: bool) -> Outcome:
-        """Hand in the gradients that the parameters hold, and take part in what comes of them.
+        """Hand in the gradients that the parameters hold, and return what came of them.
 
         Args:
-            samples: that they are means over.
-            share: of the mini-batch that these are.
-            finite: False where they overflowed.
+            samples: number of samples that they are means over.
+            share: part of the mini-batch that these samples are.
+            finite: False where the gradients overflowed.
         """
         began, self._is_rejected = self._clock(), False
         if self.over:
@@ -130,31 +131,29 @@ class Member:
         return self._outcome(began)
 
     def skip(self) -> Outcome:
-        """Come without a gradient: this worker was told to drop what it computed."""
+        """Wait for the next version without a gradient: this worker was told to drop what it computed."""
         self._brought, self._is_rejected = None, False
         return self._outcome(self._clock())
 
     def leave(self) -> None:
-        """Take part no longer. Others are not kept waiting, but may still pull what this worker holds."""
+        """Leave the run. Other workers no longer wait for this one, but may still pull its updates."""
         self._link.send(Bye(*self._membership.here))
 
     def until_free(self, patience: Seconds, as_it_left: bool) -> bool:
-        """After leaving: wait until nobody needs anything of this worker, or there is no controller any more.
-
-        Whether it was told that nobody does.
+        """Wait, after leaving, until no worker needs this one; return whether the controller said so.
 
         Args:
             patience: seconds to wait at most.
-            as_it_left: whether nothing has changed here since: then others can still have all of it.
+            as_it_left: whether its state is unchanged since it left: then others can still copy all of it.
         """
         is_free = self._inbox.until_free(patience, self._membership.attend if as_it_left else None)
         if is_free:
-            # Only who holds nothing that somebody lacks is told so.
+            # The controller says so only to a worker that holds nothing which another one lacks.
             self._keeping.confirmed(self.version)
         return is_free
 
     def _hand_in(self) -> None:
-        """Wait for what becomes of the gradient that this worker has brought."""
+        """Tell the controller of the gradient that this worker has brought, if it has one."""
         if self._brought is not None:
             at("submitting", self.version)
             samples, share, seconds, finite, options = self._brought
@@ -162,7 +161,7 @@ class Member:
             at("submitted", self.version)
 
     def _ask_to_meet(self) -> None:
-        """Every controller must be told, and in every epoch: what was said in one that had ended was not heard."""
+        """Tell the controller of all meetings, in every epoch: a message of an ended epoch is ignored."""
         for every, epochs in sorted(self._meets.items()):
             self._link.send(Meet(*self._membership.here[:3], every, epochs))
 
@@ -170,7 +169,7 @@ class Member:
 
     @property
     def _stand(self) -> tuple[int, int]:
-        """Updates that the parameters have, and how many of them this worker's gradients are in."""
+        """Return the number of updates in the parameters, and of those with a gradient of this worker."""
         return self.version, self._log.positions.of(self.worker)
 
     def _outcome(self, began: Seconds) -> Outcome:
@@ -198,14 +197,14 @@ class Member:
                 return self._told(before, waited)
             self._note(message)
             if isinstance(message, Go | Over) and self.version >= message.version:
-                # It may have taken so long that the next round is closed too.
+                # This may have taken so long that the next round is closed too.
                 if isinstance(message, Go) and self.may_stop:
                     continue
                 late = message.late if isinstance(message, Go) else 0.0
                 return self._told(before, waited, late)
 
     def _is_given_up(self, message: News) -> bool:
-        """Whether the others have gone on without this worker, or the controller may not know of it any more."""
+        """Return whether the others went on without this worker, or the controller may no longer know it."""
         if isinstance(message, Again):
             new = self._membership.new
             return (message.term, message.epoch) >= (new.term, new.epoch)
@@ -217,7 +216,7 @@ class Member:
         return is_here and self.worker in close.accepted
 
     def _drops(self, message: News) -> bool:
-        """Whether it tells this worker to drop what it computes."""
+        """Return whether a message tells this worker to drop what it computes."""
         is_here = isinstance(message, Close) and message.version == self.version
         return is_here and isinstance(message, Close) and self.worker in message.abandon
 
@@ -233,11 +232,11 @@ class Member:
                 self.over = True
 
     def _goes_on(self, new: New) -> bool:
-        """Enter a new epoch; whether this worker goes on waiting in it."""
-        # The last version may have been lost with whoever had it: then the run goes on.
+        """Enter a new epoch; return whether this worker goes on waiting in it."""
+        # The last version may have been lost with the workers that had it: then the run goes on.
         self._closed, self._limit, self.over = {}, None, False
         if self._membership.take_resumed() or self.worker in new.joiners:
-            # What it has is of no use any more: it gets the state of the others, or has that of a checkpoint.
+            # Its gradient is of no use any more: it copies the others' state, or has that of a checkpoint.
             self._brought, self._updating.last = None, ()
             self._keeping.forget()
         if not self._membership.enter(new):
@@ -246,14 +245,14 @@ class Member:
         if not self._catch_up(new.base):
             return self._goes_on(self._membership.rejoin())
         if self.version < new.base:
-            # It is over already.
+            # The epoch is over already.
             return True
         self._membership.settle()
         self._hand_in()
         return self._brought is not None
 
     def _take_part(self, close: Close) -> bool:
-        """Make an update with the other accepted; whether it came to that."""
+        """Make an update with the other accepted workers; return whether that succeeded."""
         report = self._updating.make(close)
         if report is None:
             self._membership.stopped()
@@ -264,7 +263,7 @@ class Member:
         return True
 
     def _catch_up(self, version: int) -> bool:
-        """Apply what was made without this worker; False where that is kept no longer."""
+        """Apply the updates made without this worker; return False where they are no longer kept."""
         before = self.version
         is_kept = self._updating.catch_up(version, self._closed.get(version - 1))
         if self.version > before:
@@ -273,7 +272,7 @@ class Member:
 
     def _told(self, before: tuple[int, int], waited: Seconds, late: Seconds = 0.0) -> Outcome:
         (old, used_before), (version, used) = before, self._stand
-        # Who was given up may have made updates that nobody else has, and is before them again.
+        # A worker that was given up may have made updates that no other one has, and is before them again.
         applied = max(0, version - old)
         if not applied:
             # Nothing came of this worker's pass, so its batch statistics must not either.
@@ -281,6 +280,6 @@ class Member:
         self._closed = {version: close for version, close in self._closed.items() if version >= self.version}
         self._since = self._clock()
         members = self._updating.last if applied else ()
-        # By what all know of it: others may have made the update that it was in, and some after that.
+        # By the log, as all know it: others may have made the update that it was in, and some after that.
         accepted = used > used_before
         return Outcome(version, accepted, members, waited, late, applied, self.over, self._is_rejected)

@@ -1,4 +1,4 @@
-"""This worker's part in one epoch after another: it says Hello, enters, and copies the state where it has none."""
+"""A worker's membership in one epoch after another: it says Hello, enters, and may copy the state."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from tailcut.types import Seconds, WorkerId
 
 @final
 class Membership:
-    """Of one worker, in the epoch that it knows of.
+    """The membership of one worker in the epoch that it knows of.
 
     Args:
-        hello: how it presents itself at first.
-        own: what it trains with.
-        link, inbox: to and from the controller.
+        hello: the `Hello` with which it presents itself at first.
+        own: the objects that it trains with.
+        link, inbox: connection to the controller, and the messages from it.
         puller: fetches the state of others.
-        mesh: makes the group of an epoch, with this worker's place in it.
-        offer: gives the state to whoever joins: its version and frames, or no longer.
-        max_wait: seconds for a copy of the state.
-        keeping: of checkpoints.
+        mesh: makes the process group of an epoch, given this worker's place in it.
+        offer: gives a state to workers that join: its version, and its frames or None to stop.
+        max_wait: seconds to wait for a copy of the state.
+        keeping: the checkpoints of the run.
 
     Attributes:
-        new: the epoch.
+        new: the epoch, as the controller has announced it.
         group: its process group; None where that was given up.
-        worker: who this is.
+        worker: place of this worker, from 0.
     """
 
     def __init__(
@@ -58,28 +58,28 @@ class Membership:
         self._keeping = keeping
         self._addresses: dict[WorkerId, str] = {}
         self.new = New(hello.term, hello.epoch, (), (), hello.version, hello.worker)
-        # Term and epoch of the last one whose beginning this worker had: what its log is worth to a new controller.
+        # Term and epoch of the last epoch whose base version it had: by it controllers judge its log.
         self._stands = (hello.term, hello.epoch)
         self._is_behind = self._offers = self._has_resumed = False
 
     @property
     def here(self) -> tuple[int, int, int, int]:
-        """What most of this worker's messages begin with: term, epoch, who, and its version."""
+        """Return the first fields of most of this worker's messages: term, epoch, worker and version."""
         return self.new.term, self.new.epoch, self.worker, self._own.replica.version
 
     @property
     def is_lazy(self) -> bool:
-        """Whether Gloo connects two members only when they first need it: all but the first epoch wait for nobody."""
+        """Return whether Gloo connects members only when they first need it: in all epochs but the first."""
         return (self.new.term, self.new.epoch) > (1, 1) and not self.new.is_local
 
     @property
     def is_first(self) -> bool:
-        """Whether this worker does what one of all has to do."""
+        """Return whether this worker is the first that did not join: it does what one of all has to do."""
         return next((w for w in self.new.members if w not in self.new.joiners), None) == self.worker
 
     @property
     def is_called(self) -> bool:
-        """Whether the epoch is over: whoever had the newest update may be gone. Looks at what came, without waiting."""
+        """Return whether the epoch is over, by the messages so far: holders of updates may be gone."""
         return any(
             isinstance(message, Stop | Again | Renewed)
             or (isinstance(message, New) and self.is_later(message))
@@ -87,38 +87,38 @@ class Membership:
         )
 
     def is_later(self, new: New) -> bool:
-        """Whether an epoch comes after this worker's. A worker that says Hello twice is told of the same one twice."""
+        """Return whether an epoch is later than this worker's; after two Hellos it is told of one twice."""
         return (new.term, new.epoch) > (self.new.term, self.new.epoch)
 
     def take_resumed(self) -> bool:
-        """Return whether this worker's state was replaced by that of a checkpoint, once."""
+        """Return, once, whether this worker's state was replaced by that of a checkpoint."""
         found, self._has_resumed = self._has_resumed, False
         return found
 
     def join(self) -> None:
-        """Say Hello and be in an epoch, with its state."""
+        """Say Hello and enter an epoch, with its state."""
         new = self.answer()
         while isinstance(new, Over) or not self.enter(new):
             new = self._next()
 
     def answer(self) -> New | Over:
-        """Say Hello, for the first time or again, and wait for the next epoch, or for the end of this one's run.
+        """Say Hello, for the first time or again, and wait for the next epoch, or for the end of the run.
 
-        That is a promise: nothing of the epochs before completes at this worker any more, whatever still comes of them.
+        A Hello is a promise: no operation of an earlier epoch completes at this worker any more.
         """
         self._break_off()
         self._say_hello()
         return self._next()
 
     def rejoin(self) -> New:
-        """Say Hello as one that lacks updates which nobody keeps any more: it joins, as if it had nothing."""
+        """Say Hello as a worker that lacks updates which no other keeps: it joins, as if it had none."""
         self._is_behind = True
         new = self.answer()
         assert isinstance(new, New), "the end of the run does not help who is behind"
         return new
 
     def _next(self) -> New | Over:
-        """The next epoch. Whoever is known to join is in it without another Hello, which would only begin one more."""
+        """Wait for the next epoch or the end. A Hello is repeated only if the controller cannot have it."""
         while True:
             message = self._inbox.next()
             match message:
@@ -135,20 +135,20 @@ class Membership:
                         f"The run has ended, at version {message.version}, before this worker could join."
                     )
                 case New() | Stop() | Again() | Close() | Limit() | Go() | Over():
-                    # Of an epoch that this worker is no longer in.
+                    # The message is of an epoch that this worker is no longer in.
                     pass
                 case _:
                     kind = type(message).__name__
                     raise RunError(f"The controller answered Hello with {kind}. Start all workers again.")
 
     def _can_end(self, over: Over) -> bool:
-        """Whether this worker can have the last version from others of its epoch, as if it had not said Hello."""
+        """Return whether this worker can pull the last version from its epoch, as without its Hello."""
         here = (self.new.term, self.new.epoch)
         has_log = self.worker not in self.new.joiners or self._stands == here
         return (over.term, over.epoch) == here and has_log and not self._is_behind
 
     def enter(self, new: New) -> bool:
-        """Be a member of an epoch, with the state that its others have; False where it was over before that."""
+        """Enter an epoch, with the state of its other members; return False where it was over before that."""
         at("entering", new.base)
         self._break_off()
         self.new = new
@@ -162,10 +162,10 @@ class Membership:
         return True
 
     def attend(self, news: New | Renewed) -> None:
-        """After leaving: whoever decides now learns where this worker stands, and that it takes part no longer.
+        """Tell a new controller or epoch, after leaving, which version this worker has, and that it has left.
 
-        A controller that has taken another one's place knows nothing of those who have left. Without their word it
-        would go on from what the others have, and make the last versions anew.
+        A replacement controller does not know the workers that have left. Without their messages it would
+        resume from the state of the others, and make the last versions anew.
         """
         if isinstance(news, Renewed):
             self._present()
@@ -175,14 +175,14 @@ class Membership:
         self._link.send(Bye(*self.here))
 
     def settle(self) -> None:
-        """This worker may have come to where its epoch begins."""
+        """Record that this worker has reached the base version of its epoch, if it has."""
         if self._own.replica.version >= self.new.base:
             self._stands = (self.new.term, self.new.epoch)
 
     def confirmed(self, close: Close) -> None:
-        """Where everybody has come to where the epoch begins, who joined has its copy: no state is offered any more.
+        """Stop offering a state once all workers have the epoch's base version: joiners have copied it.
 
-        It takes as much memory as net and optimiser. Who needs another one begins another epoch.
+        It takes as much memory as net and optimizer. A worker that needs another copy begins another epoch.
         """
         new = self.new
         is_had = (close.term, close.epoch) == (new.term, new.epoch) and close.needed >= new.base
@@ -191,26 +191,26 @@ class Membership:
             self._offer(new.base, None)
 
     def stopped(self) -> None:
-        """Answer that nothing of this epoch completes any more here."""
+        """Give up the group, and answer that no operation of this epoch completes here any more."""
         self._break_off()
         self._link.send(State(*self.here, self._own.log.chain))
         at("stopped", self._own.replica.version)
 
     def holders(self, first: Iterable[WorkerId]) -> dict[WorkerId, str]:
-        """Where updates can be pulled from: from these first. Who joins has none, but for those that it was in."""
+        """Return the addresses to pull updates from: `first`, then the members that did not join just now."""
         order = dict.fromkeys([*first, *(w for w in self.new.members if w not in self.new.joiners)])
         return {worker: self._addresses[worker] for worker in order if worker != self.worker}
 
     def places(self, workers: Iterable[WorkerId]) -> list[int]:
-        """In the process group of this epoch."""
+        """Return the workers' places in the process group of this epoch."""
         return [self.new.members.index(worker) for worker in workers]
 
     def are_of_one_machine(self, workers: Iterable[WorkerId]) -> bool:
-        """Whether all these have the same host in their addresses, which all members know."""
+        """Return whether all these workers have the same host in their addresses, which all members know."""
         return len({self._addresses[worker].rpartition(":")[0] for worker in workers}) == 1
 
     def _offer_state(self) -> None:
-        """To those who join this epoch, where they are to copy it from this worker."""
+        """Offer this worker's state to those that join this epoch, if they are to copy it from this one."""
         new = self.new
         self._offers = bool(new.joiners) and new.holder == self.worker
         state = state_to_offer(self._own) if self._offers else None
@@ -234,7 +234,7 @@ class Membership:
         self._present()
 
     def _resumed(self) -> None:
-        """Be as a worker that has just been started, with the state of a checkpoint."""
+        """Become like a worker that has just been started, with the state of a checkpoint."""
         replica, first = self._own.replica, self._hello
         numbers = numbers_of(replica.module, replica.optimiser)
         self._hello = msgspec.structs.replace(
@@ -249,13 +249,13 @@ class Membership:
         self._link.send(msgspec.structs.replace(self._hello, **told, is_behind=self._is_behind))
 
     def _break_off(self) -> None:
-        """Whoever else is in a reduction learns of this when the group is gone. The gradient is as it was."""
+        """Give up the group, by which others in a reduction learn of this. The gradient stays as it was."""
         if self.group is not None:
             held, self.group = [self.group], None
             let_go(held)
 
     def _copied(self) -> bool:
-        """Have the state of the others; False where the epoch was over before."""
+        """Copy the state of the holder; return False where the epoch was over before that."""
         new = self.new
         at("copying", new.base)
         holder = self._addresses[new.holder]

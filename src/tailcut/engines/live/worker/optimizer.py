@@ -1,4 +1,4 @@
-"""`tailcut.Optimizer`: wraps a torch optimiser so that a step closes when waiting longer no longer pays."""
+"""`tailcut.Optimizer`: wraps a torch optimizer so that a step closes when waiting longer no longer pays."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from tailcut.types import Seconds
 
 T = TypeVar("T")
 _NONE = object()
-"""Stands for the batch of a loader that has none."""
+"""Stands for the next batch of a loader that has ended."""
 
 
 class Optimizer(torch.optim.Optimizer):
-    """A torch optimiser whose `step()` does not wait for stragglers.
+    """A torch optimizer whose `step()` does not wait for stragglers.
 
     The loop stays as it was: `loss.backward(); opt.step()`. Every worker applies the same updates in the same order,
     so that all copies of the net stay equal bit for bit. Workers make different numbers of `step()` calls: end
@@ -52,34 +52,39 @@ class Optimizer(torch.optim.Optimizer):
         policy: name of the policy that decides when to close, as `tailcut policies` lists them.
         rate: learning-rate rule: `fixed`, `linear` or `sqrt` in the accepted share, or `gain`, by the noise scale of
             the gradients: the rule that goes with policies that have `objective=gain`.
-        noise_of: where the rate is `gain`: what the names of those parameters begin with whose gradients tell the noise
-            scale; by default all. For nets that learn several things side by side, as an actor and a critic do.
-        scheduler: of learning rates; stepped here, once per update. Or a function that is given the version, from 0,
-            and returns the learning rate of the next update: one for all parameter groups, or a list of one for each.
+        noise_of: where the rate is `gain`: prefix of the parameter names used to estimate the gradient noise
+            scale; by default all. For nets that learn several things at once, as an actor and a critic do.
+        scheduler: scheduler of learning rates, stepped here, once per update. Or a function that is given the
+            version, from 0, and returns the learning rate of the next update: one for all parameter groups,
+            or a list of one for each.
         clip_norm: largest norm of the mean gradient.
         after_update: called with the version after every update, also those that were made without this worker.
         total: version at which the run ends; None for when all workers have left their loops.
-        late: what workers do whose round was closed without them: `finish` what they compute, as a loop without
-            `until_closed` does, or `abandon` it.
-        min_workers: with fewer the run waits for those who were killed or cut off to come back, for `max_wait` at most:
-            that two sides of a broken network never train on both. By default one worker goes on alone.
-        max_wait: seconds of silence after which a run is given up, with a sentence about who was silent.
+        late: what a worker does whose round was closed without it: `finish` what it computes, as a loop
+            without `until_closed` does, or `abandon` it.
+        min_workers: with fewer workers the run waits for killed or disconnected ones to come back, for
+            `max_wait` at most: so the two sides of a broken network never both train. By default one worker
+            goes on alone.
+        max_wait: seconds of silence after which a run is given up, with a sentence that names the silent
+            workers.
         journal: folder to keep a record of the run in, written by the controller.
-        tensorboard: folder for scalars that TensorBoard shows, likewise.
-        checkpoints: folder to keep the state in, and to go on from where there is one; the same at every worker.
-        checkpoint_every: updates from one to the next. The last version of a run with a `total` is kept too.
-        keep: checkpoints that stay.
-        initial: what happens where workers begin with different numbers: with `broadcast` they copy parameters,
-            buffers and optimizer state of worker 0, with `compare` the run is refused.
+        tensorboard: folder for scalars that TensorBoard shows, written by the controller.
+        log_bytes: bytes of updates kept for late workers. A worker that is further behind copies the whole
+            state of another one.
+        checkpoints: folder to keep checkpoints in, and to resume from the newest there; the same at every
+            worker.
+        checkpoint_every: updates from one checkpoint to the next. The last version of a run with a `total` is
+            kept too.
+        keep: number of checkpoints that stay.
+        initial: what happens where workers begin with different values: with `broadcast` they copy
+            parameters, buffers and optimizer state of worker 0, with `compare` the run is refused.
 
     Attributes:
-        inner: the wrapped optimiser.
-        outcome: of the last `step()`; None before the first.
-        log_bytes: memory for updates that somebody still has to catch up on. One that is further behind copies the
-            whole state of another.
+        inner: the wrapped optimizer.
+        outcome: outcome of the last `step()`; None before the first.
     """
 
-    # GradScaler then calls `step()` after an overflow too, so that this worker arrives and nobody waits for it.
+    # GradScaler then calls `step()` after an overflow too, so that this worker arrives: no other waits.
     _step_supports_amp_scaling = True
 
     def __init__(
@@ -127,36 +132,36 @@ class Optimizer(torch.optim.Optimizer):
         self._hook = module.register_forward_pre_hook(refuse_ddp)
         if self.worker == 0 and (sentence := mostly_frozen(optimiser)):
             say(sentence)
-        # Who joins a run that is under way has loaded a state.
+        # A worker that joins a run that is under way has loaded a state.
         self.param_groups, self.state = optimiser.param_groups, optimiser.state
 
     @property
     def worker(self) -> int:
-        """This worker's place, from 0."""
+        """Return this worker's place, from 0."""
         return self._member.worker
 
     @property
     def version(self) -> int:
-        """Updates that the parameters have."""
+        """Return the number of updates in the parameters."""
         return self._member.version
 
     @property
     def position(self) -> int:
-        """How many gradients of this worker are in updates: where it is in its data, if it takes dropped ones again."""
+        """Return how many gradients of this worker are in updates: with `retake`, its place in its data."""
         return self._session.position
 
     @property
     def over(self) -> bool:
-        """Whether the run has ended."""
+        """Return whether the run has ended."""
         return self._ended(None)
 
     def step(self, closure: Callable[[], float] | None = None, samples: int | None = None) -> Outcome:  # type: ignore[override]
-        """Hand in this worker's gradient and make the next update with whoever came in time.
+        """Hand in this worker's gradient and make the next update with the workers that came in time.
 
         Args:
-            closure: not possible here.
-            samples: of the mini-batch whose mean gradient it is; by default those of the batch `rounds` gave, or 1.
-                Of a mini-batch that `until_closed` cut short, those of the whole one.
+            closure: must be None.
+            samples: samples of the mini-batch; by default those of the batch that `rounds` or `epochs` gave,
+                or 1. Where `until_closed` cut the mini-batch short, those of the whole one.
         """
         if closure is not None:
             raise ParameterError(
@@ -175,7 +180,7 @@ class Optimizer(torch.optim.Optimizer):
             outcome = self._member.skip()
         else:
             outcome = self._member.arrive(micro.of(whole), micro.share, finite)
-        # Who was given up and came back has loaded a state.
+        # A worker that was given up and came back has loaded a state.
         self.param_groups, self.state = self.inner.param_groups, self.inner.state
         self.outcome = outcome if outcome.over == self.over else replace(outcome, over=self.over)
         for after in self._optimizer_step_post_hooks.values():
@@ -186,16 +191,16 @@ class Optimizer(torch.optim.Optimizer):
     step.hooked = True  # type: ignore[attr-defined]
 
     def rounds(self, loader: Iterable[T], total: int | None = None, *, retake: bool = False) -> Iterator[T]:
-        """Batches until the run has made `total` updates; the loader is begun anew as often as it takes.
+        """Yield batches until the run has made `total` updates; begin the loader anew as often as it takes.
 
-        Without a total it ends with the loader. Either way, and where the loop is left early, this worker is then no
-        longer waited for.
+        Without a total the batches end with the loader. Either way, and where the loop is left early, this
+        worker then leaves the run.
 
         Args:
-            loader: of batches.
-            total: updates.
-            retake: a batch whose gradient was dropped comes again, so that no sample is passed over. One whose
-                gradient was rejected does not: it would be again.
+            loader: gives the batches.
+            total: version at which the batches end.
+            retake: give a batch again whose gradient was dropped, so that no sample is passed over. One whose
+                gradient was rejected is not given again: it would be rejected again.
         """
         try:
             while not self._ended(total):
@@ -224,9 +229,10 @@ class Optimizer(torch.optim.Optimizer):
         This worker leaves the run at the end of the last epoch, or where the script leaves the outer loop early.
 
         Args:
-            loader: of batches. If it, its sampler, its batch sampler or its data has `set_epoch`, that is called.
+            loader: gives the batches. Where it, its samplers or its data have `set_epoch`, that is called.
             n: number of epochs.
-            updates: in an epoch; by default the number of batches in the loader. The same at every worker.
+            updates: updates in an epoch; by default the number of batches in the loader. The same at every
+                worker.
             retake: give a batch out again whose gradient was dropped, so that no sample is passed over. The loader is
                 then begun anew when it has ended, in whichever epoch that is.
         """
@@ -270,7 +276,7 @@ class Optimizer(torch.optim.Optimizer):
             yield batch  # type: ignore[misc]
         self._meeting = f"end of epoch {epoch}"
         if self.over:
-            # Nobody is to wait for what the script does after the last epoch.
+            # No worker is to wait for what the script does after the last epoch.
             self._session.leave(over=True)
 
     def agree(self, value: Any) -> Any:
@@ -282,16 +288,16 @@ class Optimizer(torch.optim.Optimizer):
         Args:
             value: a number, text, True, False or None, or a list or dictionary of these.
         """
-        # A worker that was away may come to the end of an epoch at a later version: the others have decided there.
+        # A worker that was away may end an epoch at a later version: so the epoch names that meeting.
         meeting, (last, number) = self._meeting or f"version {self.version}", self._asked
         self._asked = (meeting, number + 1 if meeting == last else 0)
         return self._session.agree("{} {}".format(*self._asked), value)
 
     def until_closed(self, batches: Iterable[T], partial: bool = False) -> Iterator[T]:
-        """Micro-batches of one step, until what this worker computes is not wanted any more.
+        """Yield the micro-batches of one step, until this worker's gradient is no longer wanted.
 
         Args:
-            batches: all of them.
+            batches: all micro-batches of the step.
             partial: also stop where the policy sets a limit to computing (`drop-compute`), and hand in what was
                 computed until then, weighted by its samples. Batches then have a length, and at least one comes.
         """
@@ -308,10 +314,10 @@ class Optimizer(torch.optim.Optimizer):
             self._micro = self._micro.after(sizes[number] if partial else 0)
 
     def every(self, k: int) -> bool:
-        """Whether k divides the version: there all workers meet, so collectives of the script's own match up.
+        """Return whether k divides the version: there all workers meet, and the script's collectives match.
 
-        The round of such a version waits for all, so that nobody skips it. To be asked in every turn of the loop, at
-        every worker, in the same place.
+        The round of such a version waits for all workers, so that none skips it. Call this in every turn of
+        the loop, at every worker, in the same place.
         """
         if k < 1:
             raise ParameterError(f"Workers can meet every 1, 2, … versions, but got {k}.")
@@ -321,10 +327,11 @@ class Optimizer(torch.optim.Optimizer):
         return self.version % k == 0
 
     def close(self) -> None:
-        """Take part no longer; nobody waits for this worker from here on.
+        """Leave the run; no worker waits for this one from here on.
 
-        At the end of a run it waits until all have come there. Who leaves earlier gives its updates to others in the
-        background, and its process ends when they need none of them any more; that of worker 0 ends last.
+        At the end of a run it waits until all have come there. A worker that leaves earlier gives its updates
+        to others in the background, and its process ends when they need none of them any more; that of worker
+        0 ends last.
         """
         self._hook.remove()
         self._session.close(over=self.over)
@@ -338,15 +345,15 @@ class Optimizer(torch.optim.Optimizer):
         self.close()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """As the wrapped one does."""
+        """Call `zero_grad` of the wrapped optimizer."""
         self.inner.zero_grad(set_to_none)
 
     def state_dict(self) -> dict[str, Any]:
-        """Of the wrapped one."""
+        """Return the state of the wrapped optimizer."""
         return self.inner.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Into the wrapped one."""
+        """Load a state into the wrapped optimizer."""
         self.inner.load_state_dict(state_dict)
         self.param_groups, self.state = self.inner.param_groups, self.inner.state
 
@@ -364,7 +371,7 @@ class Optimizer(torch.optim.Optimizer):
         super().add_param_group(param_group)
 
     def _was_dropped(self) -> bool:
-        """Whether nothing came of the last batch, but something may."""
+        """Return whether the last batch's gradient was dropped, and would be usable if computed again."""
         if self.outcome is None or self.outcome.accepted or self._member.over:
             return False
         if self.outcome.rejected and not self._has_passed_over:
@@ -380,7 +387,7 @@ class Optimizer(torch.optim.Optimizer):
         return self._member.over or (bool(ends) and self.version >= min(ends))
 
     def _unscaled(self) -> bool:
-        """Divide by GradScaler's scale, if there is one; whether the gradients are finite."""
+        """Divide the gradients by GradScaler's scale, if there is one; return whether they are finite."""
         scale, found = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
         if found is not None and float(found):
             return False

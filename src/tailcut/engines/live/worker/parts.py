@@ -1,4 +1,4 @@
-"""What a worker in a run is made of."""
+"""The objects that a worker in a run is made of."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tailcut.engines.live.worker.replica import Replica
 @final
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Of one member.
+    """The objects that one worker is made of.
 
     Attributes:
-        link: to the controller.
+        link: connection to the controller.
         replica, flat, log: what it trains with.
-        puller: fetches what it missed.
-        keeping: of checkpoints.
-        offer: gives the state to whoever joins: its version and frames, or no longer.
+        puller: fetches the updates that it missed.
+        keeping: the checkpoints of the run.
+        offer: gives a state to workers that join: its version, and its frames or None to stop.
     """
 
     link: Link

@@ -14,25 +14,25 @@ from tailcut.engines.live.worker.groups import Groups, RateOf
 from tailcut.errors import ParameterError
 
 AfterUpdate = Callable[[int], None]
-"""Called with the version after each update, on every worker, late or not."""
+"""Function that is called with the version after each update, on every worker, late or not."""
 
 
 @runtime_checkable
 class Scheduler(Protocol):
-    """Anything that sets learning rates and is stepped once per update."""
+    """An object that sets learning rates and is stepped once per update."""
 
     def step(self) -> None:
-        """One update was made."""
+        """Take one step, after an update was made."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What it goes by."""
+        """Return the scheduler's state."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go by that."""
+        """Continue from a state."""
 
 
 def digest(tensors: Iterable[Tensor]) -> bytes:
-    """Of the numbers in some tensors, to the bit.
+    """Return a checksum of the values in some tensors, to the bit.
 
     Example:
         >>> digest([torch.zeros(2)]) == digest([torch.zeros(2)]), digest([torch.zeros(2)]) == digest([-torch.zeros(2)])
@@ -59,14 +59,14 @@ def unsaved_buffers(module: nn.Module) -> dict[str, Tensor]:
 
 
 class Replica:
-    """Parameters, their optimiser, and all that belongs to an update.
+    """Parameters, their optimizer, and all that belongs to an update.
 
     Args:
         module: the net.
-        optimiser: the user's own.
+        optimiser: the user's own, of torch.
         scheduler: stepped after every update, replayed ones too; or a function of the version that returns the rate.
         clip_norm: largest norm of the mean gradient; None for no limit.
-        after_update: per-update work of the user's.
+        after_update: the user's function that is called with the version after every update.
         total: version at which the run ends; None for none.
 
     Attributes:
@@ -98,7 +98,7 @@ class Replica:
         self._clip_norm, self._after_update, self.total = clip_norm, after_update, total
         self.parameters = [each for group in optimiser.param_groups for each in group["params"]]
         self._set_rates()
-        # Options that no update can carry are refused before anybody waits for this worker.
+        # Options that no update can carry are refused before any other worker waits for this one.
         self.groups.read()
 
     def _set_rates(self) -> None:
@@ -107,17 +107,17 @@ class Replica:
             self.groups.set_rates(self._rate_of, self.version)
 
     def digest(self) -> bytes:
-        """Of the parameters: equal nets have equal ones."""
+        """Return a checksum of the parameters: equal nets have equal ones."""
         return digest(self.parameters)
 
     def state(self) -> dict[str, Any]:
-        """All that makes a copy equal to this one, and go on alike."""
+        """Return the state that makes a copy equal to this one, and go on alike."""
         scheduler = None if self._scheduler is None else self._scheduler.state_dict()
         parts = (self.module.state_dict(), self.optimiser.state_dict(), scheduler)
         return {"version": self.version, "net": dict(parts[0]), "optimiser": parts[1], "scheduler": parts[2]}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Be equal to the copy whose state this is."""
+        """Load the state of another copy, and so become equal to it."""
         self.module.load_state_dict(state["net"])
         self.optimiser.load_state_dict(state["optimiser"])
         if self._scheduler is not None:
@@ -129,8 +129,8 @@ class Replica:
         """Make one update with the mean gradient that is in the parameters' `grad`.
 
         Args:
-            scale: what learning rates are multiplied by in this update.
-            options: of the parameter groups, that it is made with; empty for those that are set.
+            scale: factor on the learning rates in this update.
+            options: packed options of the parameter groups to make it with; empty for those that are set.
         """
         if options:
             self.groups.impose(options)

@@ -40,20 +40,20 @@ from tailcut.errors import InputError, ParameterError
 from tailcut.types import Seconds
 
 PATIENCE: Seconds = 5.0
-"""For others to take what a failing worker holds."""
+"""Longest time that other workers have to pull the updates of a failing one, in seconds."""
 
 
 class Session:
-    """In the run, until it is closed.
+    """A worker's part in one run, until it is closed.
 
     Args:
-        replica: what is trained.
-        ask: of the controller.
-        settings: that must be the same everywhere, in words.
-        log_bytes: of updates that are kept for others.
+        replica: parameters and optimizer to train.
+        ask: settings of the controller.
+        settings: further settings that must be the same everywhere, in words.
+        log_bytes: bytes of updates that are kept for other workers.
         kept: folder of checkpoints (None for none), how many updates from one to the next, and how many stay.
-        noise_of: what the names of parameters begin with whose gradients tell the noise scale.
-        initial: what happens to workers that begin with other numbers: `broadcast` or `compare`.
+        noise_of: prefix of the parameter names used to estimate the gradient noise scale.
+        initial: what happens where workers begin with different values: `broadcast` or `compare`.
 
     Attributes:
         member: this worker.
@@ -109,20 +109,20 @@ class Session:
 
     @property
     def position(self) -> int:
-        """Of this worker in its data."""
+        """Return how many gradients of this worker are in updates: its place in its data."""
         return self._log.positions.of(self.member.worker)
 
     @property
     def is_alone(self) -> bool:
-        """Whether this is the only worker of the run."""
+        """Return whether this is the only worker of the run."""
         return self._start.workers == 1
 
     def loop(self, updates: int, epochs: int, total: int) -> None:
-        """The script loops over epochs: all workers meet at the end of each.
+        """Prepare for a loop over epochs: all workers meet at the end of each.
 
         Args:
-            updates: in an epoch.
-            epochs: in the loop.
+            updates: updates in an epoch.
+            epochs: epochs in the loop.
             total: version at which the run ends.
         """
         self.member.meet(updates, epochs)
@@ -130,15 +130,15 @@ class Session:
         self._keeping.loop(updates, total)
 
     def between_epochs(self) -> None:
-        """The script has done what it does between two epochs."""
+        """Write the checkpoint that was delayed until the script's work between two epochs was done."""
         self._keeping.between_epochs()
 
     def agree(self, where: str, value: Any) -> Any:
-        """Return what the first worker to come here has said.
+        """Return the value that the first worker has given at this place of the script.
 
         Args:
             where: the place in the script, the same at every worker.
-            value: what this worker says if it is the first; anything that JSON can express.
+            value: the value to use if this worker is the first; anything that JSON can express.
 
         Raises:
             ParameterError: JSON cannot express it.
@@ -158,10 +158,10 @@ class Session:
             raise RunError(f"The workers cannot agree: {why}. See whether worker 0 has ended.") from problem
 
     def leave(self, over: bool) -> None:
-        """Take part no longer.
+        """Leave the run.
 
         Args:
-            over: whether the run has ended: then wait until all have left.
+            over: whether the run has ended: then wait until no worker needs this one any more.
         """
         if self.left:
             return
@@ -172,11 +172,11 @@ class Session:
             self._is_free = self.member.until_free(math.inf, as_it_left=True)
 
     def close(self, over: bool) -> None:
-        """Leave the run, unless this worker has left, and end what was opened for it.
+        """Leave the run, unless this worker has left, and close what was opened for it if the run has ended.
 
         Args:
-            over: whether it has ended. Otherwise others may need what this worker holds, and it goes on serving them
-                until the process ends.
+            over: whether the run has ended. Otherwise others may need what this worker holds: it goes on
+                serving them until the process ends.
         """
         self.leave(over)
         if (over or self.is_alone) and not self._is_closed:
@@ -185,8 +185,8 @@ class Session:
             self._dismantle()
 
     def let_go(self) -> None:
-        """The script has forgotten the optimizer of a run that nobody else is in: leave no process behind."""
-        # Python may forget it in any thread, at any moment; the connections are this thread's.
+        """End the run of a single worker, and its controller, as the script has dropped the optimizer."""
+        # Python may free the optimizer in any thread, at any moment; the connections are the main thread's.
         if not self._is_closed and threading.current_thread() is threading.main_thread():
             self._at_exit()
 
@@ -201,9 +201,9 @@ class Session:
 
     @property
     def _patience(self) -> Seconds:
-        """How long others may take what a failing worker holds: whoever started this process shall soon know of it.
+        """Return the seconds that a failing worker serves others: its parent process must soon see it end.
 
-        A launcher stops the others too, so that they need nothing any more.
+        A launcher stops the others too, so that they need nothing any more: the time is 0 then.
         """
         return 0.0 if host_folder() is not None else min(PATIENCE, self._ask.max_wait)
 
@@ -238,7 +238,7 @@ class Session:
         store = PrefixStore(f"term {new.term} epoch {new.epoch}", self._start.store)
         where = (store, place, len(new.members), self._ask.max_wait, self._start.host)
         try:
-            # Whoever computes is not kept waiting for, except at the beginning.
+            # Workers that still compute are not waited for, except in the first epoch.
             return mesh(*where, lazy=(new.term, new.epoch) > (1, 1), is_local=new.is_local)
         except (RuntimeError, OSError) as problem:
             why = str(problem).splitlines()[0].rstrip(".")
@@ -256,10 +256,10 @@ def check_folder(folder: Path | None, sessions: Iterable[Session]) -> None:
 
     Args:
         folder: absolute path of the folder of checkpoints; None for none.
-        sessions: the others of this process.
+        sessions: the other sessions of this process.
 
     Raises:
-        ParameterError: one of them has it, and has not left its run.
+        ParameterError: one of them has this folder, and has not left its run.
     """
     if folder is not None and any(each.folder == folder and not each.left for each in sessions):
         raise ParameterError(

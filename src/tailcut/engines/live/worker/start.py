@@ -1,4 +1,4 @@
-"""How a worker finds the others: its place, a store, and a controller, which the launcher starts, or else worker 0."""
+"""The start of a worker: it finds its place, a store, and a controller, from the launcher or worker 0."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from tailcut.types import Seconds
 
 _ADDRESS, _CLAIMS, _HEARD, _BEGUN = "controller", "claims", "heard", "begun"
 PATIENCE: Seconds = 10.0
-"""For the others to hear why there is no controller, before the store goes with this process."""
+"""Longest wait, in seconds, for others to read why there is no controller: the store ends with worker 0."""
 START_PATIENCE: Seconds = 120.0
-"""For the controller's process to listen: it imports a lot first, on a machine that may be busy."""
+"""Longest wait, in seconds, for the controller to listen: its imports take long on a busy machine."""
 LEARNT = "policy.safetensors"
-"""File, among the checkpoints, with what the policy has learnt."""
+"""Name of the file, among the checkpoints, with the learnt state of the policy."""
 _RUNS = itertools.count()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is asked of the controller.
+    """The settings of the controller, as the script gives them.
 
     Attributes:
-        policy: its name. rate: name of the learning-rate rule. late: `finish` or `abandon`.
-        total: version at which the run ends.
-        max_wait: seconds.
-        journal: folder that the controller keeps the run in; None for none.
+        policy: name of the policy. rate: name of the learning-rate rule. late: `finish` or `abandon`.
+        total: version at which the run ends; None for none.
+        max_wait: seconds of silence after which the run is given up.
+        journal: folder that the controller records the run in; None for none.
         tensorboard: folder that it writes scalars to; None for none.
-        checkpoints: folder in which it keeps what the policy has learnt; None for none.
-        min_workers: with fewer it waits.
+        checkpoints: folder in which it keeps the learnt state of the policy; None for none.
+        min_workers: with fewer workers it waits.
     """
 
     policy: str
@@ -58,17 +58,17 @@ class Start:
 @final
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Where this worker stands.
+    """The place of this worker in the run, and its ways to the others.
 
     Attributes:
-        ask: what was asked for.
-        worker, workers: its place, and how many there are.
-        node: of its machine.
-        host: its address, for others.
-        process: its number.
-        store: where workers find each other.
-        controller: its address.
-        child: the controller's process, at the worker that started it.
+        ask: the settings of the controller.
+        worker, workers: its place from 0, and the number of workers.
+        node: number of its machine.
+        host: address of its machine, for others.
+        process: id of its process.
+        store: the store in which workers find each other.
+        controller: address of the controller.
+        child: the controller's process, at the worker that started it; None at the others.
     """
 
     ask: Start
@@ -83,27 +83,27 @@ class Started:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the run had begun before this process came to it."""
+        """Return whether the run has begun: a worker that starts after that joins it."""
         return self.store.check([_BEGUN])
 
     def note_begun(self) -> None:
-        """The run has begun: who comes from now on joins it."""
+        """Record in the store that the run has begun: a worker that starts from now on joins it."""
         self.store.set(_BEGUN, "1")
 
     def end(self, at_once: bool = False) -> None:
-        """See the controller out, where this worker has started it: when all have left, or at once."""
+        """End the controller, if this worker has started it: when all have left, or at once."""
         if self.child is not None:
             self.child.end(at_once)
 
 
 def started(ask: Start) -> Started:
-    """Find the others.
+    """Find the store and the controller, and start the controller if that is this worker's task.
 
     Raises:
-        InputError: the environment does not say who this worker is, or there is no controller.
+        InputError: the environment does not tell this worker's place, or there is no controller.
     """
     store, worker, workers = find_store(ask.max_wait)
-    # A script may wrap several optimisers; all its workers do so in the same order.
+    # A script may wrap several optimizers; all its workers do so in the same order.
     run = next(_RUNS)
     mine = PrefixStore(f"tailcut/{run}", store)
     node, host = int(os.environ.get("GROUP_RANK", "0")), own_address(workers)
@@ -119,7 +119,7 @@ def started(ask: Start) -> Started:
 
 
 def _options(ask: Start, workers: int, host: str) -> dict[str, object]:
-    """Of the controller."""
+    """Return the command-line options of the controller by name."""
     return {
         "workers": workers,
         "policy": ask.policy,
@@ -136,19 +136,19 @@ def _options(ask: Start, workers: int, host: str) -> dict[str, object]:
 
 
 def _absolute(folder: str | None, file: str = "") -> str | None:
-    """A path that means the same to a process elsewhere on this machine."""
+    """Return a path that means the same to a process in another working directory; None for None."""
     return None if folder is None else str(Path(folder, file).absolute())
 
 
 def _hosted(folder: Path, run: int, options: dict[str, object] | None, max_wait: Seconds) -> str:
-    """The address of the controller that the launcher starts; worker 0, whose options these are, asks for it."""
+    """Return the address of the launcher's controller, which worker 0 asks for, with `options`."""
     if options is not None:
         ask_host(folder, run, options)
     return _awaited(lambda: answer(folder, run), max_wait)
 
 
 def _controller(ask: Start, store: Store, workers: int, options: dict[str, object]) -> ControllerProcess:
-    """Start the controller and tell the others, whatever comes of it."""
+    """Start the controller, and tell the other workers its address or why there is none."""
     if store.add(_CLAIMS, 1) > 1:
         raise InputError(
             "Two workers have RANK 0, and each would start a controller. Give each its own RANK."
@@ -176,7 +176,7 @@ def _listening(child: ControllerProcess) -> ControllerProcess:
 
 
 def _heard(store: Store, max_wait: Seconds) -> str:
-    """What worker 0 says of the controller."""
+    """Return the controller's address, as worker 0 tells it in the store."""
 
     def told() -> str | None:
         return store.get(_ADDRESS).decode() if store.check([_ADDRESS]) else None
@@ -189,11 +189,11 @@ def _heard(store: Store, max_wait: Seconds) -> str:
 
 
 class NoControllerError(InputError):
-    """Whoever should have started the controller says why there is none."""
+    """The controller could not be started; the message is of the process that should have done so."""
 
 
 def _awaited(told: Callable[[], str | None], max_wait: Seconds) -> str:
-    """The address, as soon as it is told."""
+    """Return the controller's address, as soon as it is told."""
     until = time.monotonic() + max_wait
     while (address := told()) is None:
         if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""Where workers find each other: the launcher's store, that of the user's own process group, or one that is named."""
+"""The store in which workers meet: the launcher's, the user's process group's, or that of MASTER_ADDR."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tailcut.types import Seconds
 
 NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 PLACES = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "TORCHELASTIC_RUN_ID")
-"""Set by launchers too: where one of these is set and one of `NAMES` is not, something is wrong."""
+"""Environment variables that launchers set too: one of these without all of `NAMES` is an error."""
 COUNTS = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
-"""Where srun and mpirun say how many processes they have started."""
+"""Environment variables in which srun and mpirun say how many processes they have started."""
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"
-"""Set by torchrun, whose own process holds the store."""
+"""Environment variable that torchrun sets where its own process holds the store."""
 LIVES = "TORCHELASTIC_RESTART_COUNT"
-"""Likewise: how often it has started all workers again."""
+"""Environment variable in which torchrun says how often it has started all workers again."""
 PAUSE: Seconds = 0.05
 
 
 def find_store(max_wait: Seconds) -> tuple[Store, int, int]:
-    """The store, this worker's place, and how many there are.
+    """Return the store, this worker's place, and the number of workers.
 
     Raises:
-        InputError: the environment does not say where this worker belongs, or nobody is there.
+        InputError: the environment does not say where this worker belongs, or no store answers.
     """
     if os.environ.get(STORE):
         return _hosted(max_wait)
@@ -68,7 +68,7 @@ def _say_alone() -> None:
 
 
 def own_address(workers: int) -> str:
-    """This machine as the others see it; alone on one machine, the loopback address."""
+    """Return this machine's address for others; the loopback address where all are on one machine."""
     if is_alone():
         return "127.0.0.1"
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "0"))
@@ -79,7 +79,7 @@ def own_address(workers: int) -> str:
 
 @cache
 def _hosted(max_wait: Seconds) -> tuple[Store, int, int]:
-    """The launcher holds the store, so that it outlives every worker."""
+    """Return the launcher's store, which outlives all workers, this worker's place, and their number."""
     host, _, port = os.environ[STORE].rpartition(":")
     worker, workers = _place()
     _await_store(host, int(port), max_wait)
@@ -88,7 +88,7 @@ def _hosted(max_wait: Seconds) -> tuple[Store, int, int]:
 
 
 def _place() -> tuple[int, int]:
-    """This worker's, and how many there are."""
+    """Return this worker's place, and the number of workers."""
     worker, workers = _whole("RANK"), _whole("WORLD_SIZE")
     if not 0 <= worker < workers:
         raise InputError(f"RANK must be from 0 to WORLD_SIZE - 1 = {workers - 1}, but is {worker}.")
@@ -97,7 +97,7 @@ def _place() -> tuple[int, int]:
 
 @cache
 def _rendezvous(max_wait: Seconds) -> tuple[Store, int, int]:
-    """Once: worker 0 is where the store lives, unless torchrun has one."""
+    """Meet at MASTER_ADDR, once in a process: worker 0 holds the store there, unless torchrun does."""
     (worker, workers), port = _place(), _whole("MASTER_PORT")
     host = os.environ["MASTER_ADDR"]
     if worker == 0 and os.environ.get(AGENT) != str(True):
@@ -112,7 +112,7 @@ def _rendezvous(max_wait: Seconds) -> tuple[Store, int, int]:
 
 
 def _of_this_life(store: Store) -> Store:
-    """The store without what workers left there before torchrun has started all of them again: it outlives them."""
+    """Return the store without entries from before torchrun restarted all workers, which it outlives."""
     lives = os.environ.get(LIVES) if os.environ.get(AGENT) == str(True) else None
     return store if lives is None else PrefixStore(f"restart {lives}", store)
 
@@ -127,7 +127,7 @@ def _whole(name: str) -> int:
 
 
 def _refuse_elsewhere(host: str) -> None:
-    """Worker 0 holds the store, so the others must be told its own machine."""
+    """Refuse a MASTER_ADDR that is not this machine: worker 0 holds the store, and the others look there."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as one:
             one.bind((host, 0))
@@ -139,7 +139,7 @@ def _refuse_elsewhere(host: str) -> None:
 
 
 def _await_store(host: str, port: int, max_wait: Seconds) -> None:
-    """Until somebody listens there. Torch would wait too, but complain at length meanwhile."""
+    """Wait until the store listens. Torch would wait too, but print long warnings meanwhile."""
     until = time.monotonic() + max_wait
     while True:
         left = until - time.monotonic()

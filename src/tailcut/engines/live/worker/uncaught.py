@@ -1,4 +1,4 @@
-"""Errors that a script does not catch, as a worker's process ends with them."""
+"""The report of errors that a script does not catch, and with which a worker's process ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a worker comes to the next version: it makes the update with others, or pulls what was made without it."""
+"""The way of a worker to the next version: it makes the update with others, or pulls one made without it."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from tailcut.engines.live.worker.replica import Replica
 from tailcut.types import Seconds, WorkerId
 
 COMPARE_EVERY = 100
-"""Updates after which those who made one also tell a digest of their parameters."""
+"""Versions between two updates after which accepted workers also report a checksum of their parameters."""
 
 
 @final
 @dataclass(slots=True)
 class Updating:
-    """Of one worker.
+    """The updates of one worker.
 
     Attributes:
         replica, flat, log: what is updated.
         puller: fetches updates of others.
-        keeping: of checkpoints.
-        membership: in the epoch that is.
-        max_wait: seconds for an update to come.
+        keeping: the checkpoints of the run.
+        membership: membership in the current epoch.
+        max_wait: seconds to wait for an update.
         total: version at which the run ends; None for none.
-        last: who is in the last update; empty where a state was copied since.
+        last: workers in the last update; empty where a state was copied since.
         watch: warns before the file descriptors run out.
     """
 
@@ -55,9 +55,9 @@ class Updating:
         self.watch = DescriptorWatch(f"Worker {self.membership.worker}", say)
 
     def make(self, close: Close) -> Applied | None:
-        """Reduce among the accepted, and apply the result; what to report, None where it did not come to that.
+        """Reduce among the accepted workers, apply the result, and return the report; None if that failed.
 
-        The gradient stays as it was, for another attempt.
+        The packed gradient stays as it was, for another attempt.
         """
         version, members = self.replica.version, self.membership
         self.watch.look(monotonic())
@@ -74,7 +74,7 @@ class Updating:
                 failed = False
             except ReduceError:
                 pass
-        # No reference may be left, or the others would wait for this worker.
+        # No reference to the group may be left, or the others would wait for this worker.
         del group
         if failed:
             return None
@@ -89,19 +89,19 @@ class Updating:
         return Applied(*members.here, self.log.chain, numbers, scatter)
 
     def catch_up(self, version: int, newest: Close | None) -> bool:
-        """Apply what was made without this worker, until that version or the end of the epoch.
+        """Apply the updates made without this worker, up to a version or until the epoch is over.
 
-        False where the others do not keep all of it any more, which it says.
+        Print why and return False where the others do not keep all of them any more.
 
         Args:
-            version: to come to.
-            newest: the close of the round that made it, where that is known.
+            version: version to reach.
+            newest: the `Close` of the round that made it, where that is known.
         """
         if version <= self.replica.version:
             return True
         new = self.membership.new
         wanted = Wanted(range(self.replica.version, version), self.log.chain, new.term, new.epoch)
-        # Whoever made the newest update has all before it too.
+        # A worker that made the newest update has all before it too.
         holders = self.membership.holders(newest.accepted if newest else (new.holder,))
         at("pulling", self.replica.version)
         try:

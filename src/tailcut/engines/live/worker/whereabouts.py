@@ -1,4 +1,4 @@
-"""Where this worker's own thread is in its script, told by another thread: the controller asks when nothing moves."""
+"""The place of a worker's thread in its script, found by another thread, for when the run is stuck."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _WRAPPER = "wrapper"
 _ARGUMENTS = 8
 """Most instructions from the name of a method to its call."""
 _SCRIPT, _CALLED = "", {"tailcut", "torch", "zmq", *sys.stdlib_module_names}
-"""Stands for the code of the script; and the packages whose code is not."""
+"""Name for the code of the script, and the packages whose code is not the script's."""
 
 
 @final
 class Whereabouts:
-    """Finds the thread that made it. For any thread."""
+    """Finds the thread that created it, in its script. Any thread may call it."""
 
     def __init__(self) -> None:
         self._thread = get_ident()
 
     def __call__(self, asked: Where) -> Here:
-        """Answer where that thread is."""
+        """Return where that thread is."""
         frame = sys._current_frames().get(self._thread)
         return here(asked, frame)
 
@@ -36,7 +36,7 @@ def here(asked: Where, frame: FrameType | None) -> Here:
 
     Args:
         asked: the request.
-        frame: the innermost of the thread; None if it has ended.
+        frame: the innermost frame of the thread; None if it has ended.
     """
     call, is_collective = ("wait", True) if frame is not None and _waits(frame) else ("", False)
     while frame is not None:

@@ -1,1 +1,1 @@
-"""Files of data sets, each proven harmless before memory is set aside for it; what is wrong is told in one sentence."""
+"""Readers of data sets: each file is checked before memory is allocated, and errors are one sentence."""

@@ -1,4 +1,4 @@
-"""Bytes from a file, never more than there should be, and the sentence where something is wrong with it."""
+"""Reading of bytes from a file up to a limit, with errors of one sentence."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tailcut.bounded_files import open_file
 from tailcut.errors import InputError
 
 MAX_BYTES = 1 << 30
-"""The largest array a data file may hold."""
+"""Largest array in a data file, in bytes."""
 
 _GZIP, _PIECE = b"\x1f\x8b", 1 << 20
 
 
 def wrong(path: Path, problem: str, remedy: str) -> InputError:
-    """One sentence with file, problem and remedy, to be raised."""
+    """Return an error with file, problem and remedy in one message, for the caller to raise."""
     return InputError(f"{path}: {problem}. Remedy: {remedy}.")
 
 
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
-    """All of a file, unpacked where it is gzipped, whatever it is called; more than `most` bytes are refused."""
+    """Read a whole file, unpacked if its content is gzipped; refuse more than `most` bytes."""
     try:
         with open_file(path) as file:
             packed = file.read(2) == _GZIP
@@ -38,7 +38,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def _at_most(file: IO[bytes] | gzip.GzipFile, most: int) -> bytes | None:
-    """Everything, None if that is more than `most` bytes; in pieces, so that no memory is set aside for what is not."""
+    """Read a whole file in pieces, so that memory grows with its content; None if it exceeds `most` bytes."""
     parts, total = [], 0
     while part := file.read(_PIECE):
         parts.append(part)
@@ -49,7 +49,7 @@ def _at_most(file: IO[bytes] | gzip.GzipFile, most: int) -> bytes | None:
 
 
 def data_folder(task: str, folder: str, holds: str) -> Path:
-    """The folder (or file) a task reads from; `holds`: what should be there."""
+    """Return the folder (or file) that a task reads; `holds` describes the expected files in messages."""
     if not folder:
         raise InputError(f"The task {task} needs a folder with {holds}: write {task}:folder=PATH.")
     path = Path(folder).expanduser()
@@ -59,5 +59,5 @@ def data_folder(task: str, folder: str, holds: str) -> Path:
 
 
 def find(folder: Path, names: tuple[str, ...]) -> Path | None:
-    """The first of several names that a folder holds."""
+    """Return the first of several names that a folder holds."""
     return next((folder / name for name in names if (folder / name).is_file()), None)

@@ -1,4 +1,4 @@
-"""Labelled images, split into a part to train on and one kept back, whatever file they come from."""
+"""Labeled images, split into a training part and a held-out part, for all file formats."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tailcut.learning.tasks.readers.npz import array_names, read_arrays
 from tailcut.types import IntArray
 
 SPLIT = ("x_train", "y_train", "x_test", "y_test")
-"""The arrays of an npz file as Keras has them."""
+"""Names of the arrays of an npz file in Keras' layout."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Images:
-    """Bytes and classes.
+    """Labeled images.
 
     Attributes:
         train, test: `(n, channels, height, width)` bytes.
@@ -33,14 +33,14 @@ class Images:
 
     @property
     def classes(self) -> int:
-        """How many there are."""
+        """The number of classes."""
         return int(self.train_labels.max()) + 1
 
 
 def images_of(
     path: Path, x: NDArray[Any], y: NDArray[Any], test_x: NDArray[Any], test_y: NDArray[Any]
 ) -> Images:
-    """The four parts, checked: both sides have samples, a label each, and the same shape and classes."""
+    """Check and return the four parts: training and test images need one shape and the same classes."""
     for what, images, labels in (("training", x, y), ("test", test_x, test_y)):
         if len(images) == 0:
             raise wrong(path, f"there are no {what} images", "name a complete data set")
@@ -58,7 +58,7 @@ def images_of(
 
 
 def npz_images(path: Path) -> Images | None:
-    """The images of an npz file in Keras' layout; None if it is laid out otherwise."""
+    """Read the images of an npz file in Keras' layout; None if it has another layout."""
     if not set(SPLIT) <= array_names(path):
         return None
     found = read_arrays(path, {"x_train": "u", "y_train": "ui", "x_test": "u", "y_test": "ui"})
@@ -69,7 +69,7 @@ def npz_images(path: Path) -> Images | None:
 
 
 def _planes(path: Path, name: str, images: NDArray[Any]) -> NDArray[np.uint8]:
-    """`(n, channels, height, width)` from that, from channels last, or from no channels at all."""
+    """Return `(n, channels, height, width)` from that shape, from channels last, or from no channels."""
     if images.dtype != np.uint8:
         raise wrong(path, f"{name} must hold bytes, but its type is {images.dtype}", "convert it to uint8")
     if images.ndim == 3:

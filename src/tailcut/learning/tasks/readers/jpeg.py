@@ -1,7 +1,7 @@
 """Images as JPEG bytes in one npz file.
 
 Arrays `jpeg` (all bytes, one image after the other), `offset` (image i is `jpeg[offset[i]:offset[i + 1]]`), `y` (its
-class) and `test` (whether it is kept back).
+class) and `test` (whether it is held out).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ARRAYS = {"jpeg": "u", "offset": "iu", "y": "iu", "test": "b"}
 
 
 def is_jpeg(path: Path) -> bool:
-    """Whether an npz file is laid out like this."""
+    """Return whether an npz file has the arrays of this layout."""
     return set(ARRAYS) <= array_names(path)
 
 
 def read_jpeg(path: Path, side: int) -> Images:
-    """All images of a file, decoded; each must be `side` × `side`."""
+    """Read and decode all images of a file; each must be `side` × `side` pixels."""
     arrays = read_arrays(path, ARRAYS)
     offset, y, test = arrays["offset"].astype(np.int64), arrays["y"], arrays["test"]
     if arrays["jpeg"].ndim != 1 or arrays["jpeg"].dtype != np.uint8:
@@ -57,7 +57,7 @@ def decoded(path: Path, jpeg: NDArray[np.uint8], offset: IntArray, side: int) ->
             image = Image.open(
                 io.BytesIO(jpeg[offset[number] : offset[number + 1]].tobytes()), formats=["JPEG"]
             )
-            # Before it is unpacked: a few bytes can claim to be a huge image.
+            # Check the size before decoding: a few bytes can claim to be a huge image.
             size = image.size
             if size == (side, side):
                 out[number] = np.asarray(image.convert("RGB"))

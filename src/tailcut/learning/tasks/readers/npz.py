@@ -1,4 +1,4 @@
-"""Arrays of an npz file by name: never pickled objects, and no memory before the header is proven true."""
+"""Arrays of an npz file by name, without pickled objects; headers are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _AGAIN = "write or copy the file again"
 
 
 def array_names(path: Path) -> set[str]:
-    """What arrays a file holds."""
+    """Return the names of the arrays in a file."""
     with _opened(path) as archive:
         return {entry.filename.removesuffix(".npy") for entry in archive.infolist()}
 
 
 def read_arrays(path: Path, wanted: Mapping[str, str]) -> dict[str, NDArray[Any]]:
-    """The arrays named in `wanted`, each of one of the kinds given (`u`, `i`, `b`, `f`, `U`: as NumPy's dtype.kind)."""
+    """Read the arrays in `wanted`, each of one of its kinds (`u`, `i`, `b`, `f`, `U`: NumPy's dtype.kind)."""
     with _opened(path) as archive:
         return {name: _array(path, archive, name, kinds) for name, kinds in wanted.items()}
 
@@ -64,7 +64,7 @@ def _array(path: Path, archive: zipfile.ZipFile, name: str, kinds: str) -> NDArr
             _check_header(path, file, name, kinds, entry.file_size)
         with archive.open(entry) as file:
             array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
-            file.read()  # To the end, where the checksum is verified.
+            file.read()  # Read to the end, where zipfile verifies the checksum.
             return array
     except InputError:
         raise
@@ -75,7 +75,7 @@ def _array(path: Path, archive: zipfile.ZipFile, name: str, kinds: str) -> NDArr
 
 
 def _check_header(path: Path, file: IO[bytes], name: str, kinds: str, size: int) -> None:
-    """Raise unless the array is of the right kind and as large as it says."""
+    """Raise unless the array has a wanted type and the size that its header claims."""
     version = npy.read_magic(file)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = read(file)

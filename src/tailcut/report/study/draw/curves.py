@@ -30,16 +30,16 @@ def draw_curves(
     target: float | None = None,
     whole: float | None = None,
 ) -> Figure:
-    """Lines with their bands.
+    """Draw the lines of arms with their bands.
 
     Args:
-        plot: what to draw.
-        looks: of the arms.
-        x: what the axis across shows, with its unit.
-        y: the same of the other one.
-        best: the arm that stands out.
-        target: a line across.
-        whole: what there is of what is shown; the axis then begins at 0 and ends there.
+        plot: the lines to draw.
+        looks: look of each arm.
+        x: label of the horizontal axis, with its unit.
+        y: label of the vertical axis, with its unit.
+        best: the arm that is highlighted.
+        target: value of a horizontal line; None for no line.
+        whole: largest possible value; the vertical axis then runs from 0 to it.
     """
     arms = [curve.arm for curve in plot.curves]
     figure, axes = plain_axes(HEIGHT + _LEGEND_ROW * math.ceil(len(arms) / 3))
@@ -61,7 +61,7 @@ def draw_curves(
 
 
 def draw_served(plot: ServedPlot, looks: Looks, best: str = "") -> Figure:
-    """From the least to the best served worker; 1 is an even share."""
+    """Draw accepted gradients from the least to the best served worker; 1 is an even share."""
     figure, axes = plain_axes(HEIGHT + _LEGEND_ROW * math.ceil(len(plot.arms) / 3))
     axes.axhline(1.0, color=canvas.RULE, linewidth=1.2)
     marker = "o" if len(plot.at) == 1 else None
@@ -81,7 +81,7 @@ def draw_served(plot: ServedPlot, looks: Looks, best: str = "") -> Figure:
 def _draw_curve(axes: Axes, curve: Curve, looks: Looks, best: bool) -> None:
     look = looks[curve.arm]
     order = 3.0 if best else 2.5
-    # A single look is a line of no length: mark it.
+    # A single evaluation gives a line without length, so add a marker.
     marker = "o" if len(curve.at) == 1 else None
     axes.fill_between(curve.at, curve.least, curve.most, color=look.colour, alpha=0.13, linewidth=0)
     axes.plot(curve.at, curve.mean, linewidth=2.4 if best else 1.6, marker=marker, zorder=order, **look.line)
@@ -107,7 +107,7 @@ def _scale_axes(axes: Axes, plot: CurvesPlot, target: float | None) -> None:
 
 
 def _range(curves: list[Curve], target: float | None) -> tuple[float, float]:
-    """Of the means: bands may run out of the frame, for one wild seed should not flatten all lines."""
+    """Return the range of the means; bands may leave the frame, so that no outlier flattens all lines."""
     marks = [float(edge(curve.mean)) for curve in curves for edge in (np.min, np.max)]
     marks += [] if target is None else [target]
     marks = [mark for mark in marks if math.isfinite(mark)]

@@ -24,7 +24,7 @@ _TIME, _UPDATES = "virtual time, seconds", "updates"
 
 
 def case_drawings(case: CaseFacts, number: int, looks: Looks) -> list[Drawing]:
-    """The figures of `case`, the page's case number `number`."""
+    """Draw the figures of `case`, which is number `number` on the page."""
     parts = [
         _times(case, looks),
         *_learning(case, looks),
@@ -68,7 +68,7 @@ def _costs(case: CaseFacts, looks: Looks) -> Iterator[Part]:
 
 
 def _learning(case: CaseFacts, looks: Looks) -> Iterator[Part]:
-    """The target's figure, and the loss where that is another, against time and against updates."""
+    """Yield the target's figure, and the loss if that is another, against time and against updates."""
     shown = {"figure": printable(case.setting.figure).replace("_", " ")}
     if case.setting.figure != "loss":
         shown["loss"] = "loss"

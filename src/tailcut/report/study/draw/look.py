@@ -1,4 +1,4 @@
-"""How an arm looks: the same colour and dashes in every figure of a page."""
+"""The look of arms: each has the same color and dashes in every figure of a page."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from tailcut.report.draw import canvas
 from tailcut.report.labels import labels
 
-# None so pale or dark that it is lost on a white or a black page. The first six are after Okabe and Ito; the others
-# come with dashes, for not everybody can tell twelve colours apart.
+# All are visible on a white and on a black page. The first six are after Okabe and Ito; the others are used
+# with dashes, because not everybody can distinguish twelve colors.
 COLOURS = (
     *("#0072b2", "#d55e00", "#009e73", "#c2559d", "#a98600", "#7f8790"),
     *("#7a5bc7", "#3d9bdc", "#9a5a3c", "#6f9a2b", "#d1495b", "#1a9ea6"),
@@ -26,7 +26,7 @@ PER_DASHES = 6
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Of one arm."""
+    """The look of one arm: label, color and dashes."""
 
     label: str
     colour: str
@@ -34,7 +34,7 @@ class Look:
 
     @property
     def line(self) -> dict[str, Any]:
-        """For a line of a plot."""
+        """The arguments for matplotlib's line of this arm."""
         return {"color": self.colour, "linestyle": self.dashes}
 
 
@@ -42,7 +42,7 @@ Looks: TypeAlias = Mapping[str, Look]
 
 
 def looks(arms: Sequence[str]) -> Looks:
-    """A look for each arm, by its place; beyond 24 they repeat."""
+    """Return a look for each arm, by its place; beyond 24 arms the looks repeat."""
     short = labels(arms)
     return {
         arm: Look(
@@ -55,7 +55,7 @@ def looks(arms: Sequence[str]) -> Looks:
 
 
 def add_legend(figure: Figure, arms: Sequence[str], looks: Looks) -> None:
-    """Below the axes, where it hides nothing."""
+    """Add a legend of the arms below the axes."""
     lines = [Line2D([], [], linewidth=2.0, **looks[arm].line) for arm in arms]
     names = [looks[arm].label for arm in arms]
     across = 3 if max(map(len, names), default=0) <= 18 else 2
@@ -63,7 +63,7 @@ def add_legend(figure: Figure, arms: Sequence[str], looks: Looks) -> None:
 
 
 def plain_axes(height: float) -> tuple[Figure, Axes]:
-    """An empty figure of the page's width."""
+    """Return an empty figure of the page's width, and its axes."""
     figure = Figure(figsize=(canvas.WIDTH, height), layout="constrained")
     axes = figure.subplots()
     axes.grid(axis="y")

@@ -1,4 +1,4 @@
-"""Figures with a row per arm, the soonest on top."""
+"""Figures with a row per arm, the fastest arm on top."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tailcut.report.study.plots.bars import IdlePlot, TimesPlot, TrafficPlot
 from tailcut.types import FloatArray
 
 HEIGHT = 3.6
-"""Of the figure that stands beside a curve."""
+"""Least height, in inches, of a figure that is beside a curve."""
 _ROW, _AXIS = 0.27, 1.1
 
 
 def draw_times(plot: TimesPlot, looks: Looks) -> Figure:
-    """Bars of means, whiskers of intervals, a dot for every seed; what is only a lower bound is pale."""
+    """Draw means as bars, intervals as whiskers and seeds as dots; lower bounds are pale."""
     figure, (axes,) = _rows(plot.arms, looks, 1, least=HEIGHT)
     right = 1.05 * max([*plot.mean[np.isfinite(plot.mean)], *_all_seeds(plot)], default=1.0)
     for place, arm in enumerate(plot.arms):
@@ -58,7 +58,7 @@ def draw_times(plot: TimesPlot, looks: Looks) -> Figure:
 
 
 def draw_idle(plot: IdlePlot, looks: Looks) -> Figure:
-    """Two panels side by side: how long workers wait, and how stale gradients are."""
+    """Draw two panels side by side: the share of time spent waiting, and the staleness of gradients."""
     figure, (left, right) = _rows(plot.arms, looks, 2)
     _bars(left, 100.0 * plot.idle, looks, plot.arms)
     left.set_xlabel("waiting for others,\nper cent of the time")
@@ -70,7 +70,7 @@ def draw_idle(plot: IdlePlot, looks: Looks) -> Figure:
 
 
 def draw_traffic(plot: TrafficPlot, looks: Looks) -> Figure:
-    """Bytes that were of use, and bytes that were not, end to end."""
+    """Draw the bytes of gradients that were used and that came too late, as stacked bars."""
     figure, (axes,) = _rows(plot.arms, looks, 1)
     total = plot.used + plot.in_vain
     unit, scale = _unit(total)
@@ -111,7 +111,7 @@ def _bars(axes: Axes, values: FloatArray, looks: Looks, arms: Sequence[str]) -> 
 
 
 def _whisker(axes: Axes, place: int, low: float, high: float, right: float) -> None:
-    """The interval; one that is open to the right runs out of the frame."""
+    """Draw an interval; one without an upper end leaves the frame."""
     if np.isnan(low) or np.isinf(low):
         return
     end = min(high, 2.0 * right)
@@ -144,7 +144,7 @@ def _all_seeds(plot: TimesPlot) -> list[float]:
 
 
 def _values_at_right(axes: Axes, texts: list[str]) -> None:
-    """The figures in a column of their own, where no bar crosses them."""
+    """Write the values in a column at the right, where no bar crosses them."""
     twin = axes.secondary_yaxis("right")
     twin.set_yticks(range(len(texts)), texts)
     twin.spines["right"].set_visible(False)

@@ -1,1 +1,1 @@
-"""Facts of each plot of a study: pure functions from a `CaseFacts` to named tuples. Nothing here knows how to draw."""
+"""The data of each plot of a study: pure functions from a `CaseFacts` to named tuples, without drawing."""

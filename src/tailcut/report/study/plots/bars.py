@@ -1,4 +1,4 @@
-"""Plots with one row per arm: time to target, waiting and staleness, traffic; and who was served."""
+"""Plots with one row per arm (time to target, waiting and staleness, traffic), and gradients by worker."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from tailcut.study.grid.facts import CaseFacts
 from tailcut.types import FloatArray
 
 MOST_WORKERS = 400
-"""Points of a line over workers, at most."""
+"""Most points of a line over workers."""
 
 
 class Seeds(NamedTuple):
-    """Single runs of an arm in seconds: those that reached the target, and when the others ended."""
+    """Seconds of an arm's runs: times to target of those that reached it, and ends of the others."""
 
     reached: FloatArray
     ended: FloatArray
 
 
 class TimesPlot(NamedTuple):
-    """Time to target. Arrays are `(arms,)`.
+    """Time to target in seconds. Arrays are `(arms,)`.
 
-    `mean` is the least it can be where `whole` is false, and NaN where a run diverged; `low` and `high` are the
-    interval, infinite or NaN where unknown.
+    `mean` is a lower bound where `whole` is false, and NaN where a run diverged; `low` and `high` are the
+    ends of the interval, infinite or NaN where unknown.
     """
 
     arms: tuple[str, ...]
@@ -61,7 +61,7 @@ class ServedPlot(NamedTuple):
 
 
 def times_plot(case: CaseFacts) -> TimesPlot:
-    """Time to target with its interval and every seed."""
+    """Return the time to target with its interval and every seed."""
     some = ranked(case)
     least = np.array([facts.time.at_least for facts in some])
     return TimesPlot(
@@ -75,7 +75,7 @@ def times_plot(case: CaseFacts) -> TimesPlot:
 
 
 def idle_plot(case: CaseFacts) -> IdlePlot:
-    """Waiting and staleness."""
+    """Return the share of time spent waiting, and the staleness."""
     some = ranked(case)
     return IdlePlot(
         tuple(facts.arm for facts in some),
@@ -85,7 +85,7 @@ def idle_plot(case: CaseFacts) -> IdlePlot:
 
 
 def traffic_plot(case: CaseFacts) -> TrafficPlot:
-    """Bytes of a run."""
+    """Return the bytes of gradients that arrived in a run."""
     some = ranked(case)
     return TrafficPlot(
         tuple(facts.arm for facts in some),
@@ -95,7 +95,7 @@ def traffic_plot(case: CaseFacts) -> TrafficPlot:
 
 
 def served_plot(case: CaseFacts) -> ServedPlot:
-    """Whose gradients were used, in the order of the study."""
+    """Return the accepted gradients by worker, arms in the order of the study."""
     workers = case.setting.workers
     places = np.unique(np.linspace(0, workers - 1, min(workers, MOST_WORKERS)).round().astype(int))
     at = 100.0 * places / max(workers - 1, 1)

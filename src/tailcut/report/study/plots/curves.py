@@ -13,17 +13,17 @@ from tailcut.study.grid.facts import ArmFacts, CaseFacts
 from tailcut.types import FloatArray
 
 POINTS = 160
-"""Of a line, at most."""
+"""Most points of a line."""
 WINDOWS = 60
-"""Over which what happens between looks is averaged."""
+"""Most windows in which values between evaluations are averaged."""
 FARTHEST = 4.0
-"""Times the median arm's end at which the axis of time ends: one slow arm should not squeeze all others."""
+"""Limit of the time axis as a multiple of the median arm's end: one slow arm must not squeeze the others."""
 WIDE = 20.0
-"""From this ratio on an axis is logarithmic."""
+"""Ratio of the largest to the smallest value above which an axis is logarithmic."""
 
 
 class Curve(NamedTuple):
-    """One arm: `(points,)` each; `at` in seconds or updates."""
+    """The line of one arm; arrays are `(points,)`, and `at` is in seconds or updates."""
 
     arm: str
     at: FloatArray
@@ -35,8 +35,8 @@ class Curve(NamedTuple):
 class CurvesPlot(NamedTuple):
     """Lines of several arms.
 
-    `end` is where the axis ends, `cut` how many arms go on beyond it. `truth` are thin lines to hold those of
-    the same arms against.
+    `end` is the end of the axis, and `cut` the number of arms that continue beyond it. `truth` holds the true
+    values of the same arms, drawn as thin lines.
     """
 
     curves: tuple[Curve, ...]
@@ -48,10 +48,10 @@ class CurvesPlot(NamedTuple):
 
 
 def figure_plot(case: CaseFacts, what: str, along: str) -> CurvesPlot:
-    """The target's figure, or the loss, as it was seen at looks at the net.
+    """Return the target's figure, or the loss, at the evaluations of the net.
 
     Args:
-        case: whose.
+        case: the task and cluster.
         what: `figure` or `loss`.
         along: `seconds` or `updates`.
     """
@@ -68,9 +68,9 @@ def figure_plot(case: CaseFacts, what: str, along: str) -> CurvesPlot:
 
 
 def between_plot(case: CaseFacts, what: str) -> CurvesPlot:
-    """What happened between looks, over virtual time: `cutoff`, `rate` or `noise`, averaged in windows.
+    """Return window means of a value between evaluations (`cutoff`, `rate` or `noise`), over virtual time.
 
-    A line ends when more than half of its runs have. Of the noise scale it is the geometric mean.
+    A line ends when more than half of its runs have ended. Noise scales are averaged geometrically.
     """
     ends = {facts.arm: max(_ends(facts, "seconds"), default=0.0) for facts in case.arms}
     end = _axis_end(ends.values())
@@ -79,18 +79,18 @@ def between_plot(case: CaseFacts, what: str) -> CurvesPlot:
     true = _all_windows(case, "true_noise", end) if what == "noise" else ()
     truth = tuple(curve for curve in true if curve.arm in shown)
     cut = sum(value > end for value in ends.values())
-    # A cutoff is a part of the workers, and its axis begins at 0.
+    # The axis of a cutoff begins at 0, because a cutoff is a share of the workers.
     log_y = what == "noise" or (what == "rate" and _log_y(curves))
     return CurvesPlot(curves, truth, end, cut, False, log_y)
 
 
 def window_means(ends: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
-    """Mean over each window of a value that is constant between looks.
+    """Return the mean over each window of a value that is constant between evaluations.
 
     Args:
-        ends: `(points,)` when each stretch ends, the first begins at 0.
-        values: `(points,)` on that stretch, NaN where unknown.
-        edges: `(windows + 1,)`.
+        ends: `(points,)` end of each interval; the first interval begins at 0.
+        values: `(points,)` value in that interval, NaN where unknown.
+        edges: `(windows + 1,)` edges of the windows.
 
     Returns:
         `(windows,)` means over the known parts, NaN where nothing is known.
@@ -101,13 +101,13 @@ def window_means(ends: FloatArray, values: FloatArray, edges: FloatArray) -> Flo
     sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0) * lengths)])
     spans = np.concatenate([[0.0], np.cumsum(np.where(known, lengths, 0.0))])
     total, span = np.diff(np.interp(edges, at, sums)), np.diff(np.interp(edges, at, spans))
-    # Less than this is rounding of a difference of two large sums.
+    # Smaller spans are rounding errors of a difference of two large sums.
     seen = span > 1e-9 * max(float(edges[-1]), 1e-300)
     return np.where(seen, total / np.where(seen, span, 1.0), np.nan)
 
 
 def _looked(facts: ArmFacts, what: str, along: str, end: float) -> Curve | None:
-    """Values between looks lie on straight lines; a run that has ended keeps its last one."""
+    """Interpolate linearly between evaluations; a run that has ended keeps its last value."""
     runs = []
     for track in facts.tracks:
         known = np.isfinite(getattr(track, what))
@@ -145,7 +145,7 @@ def _windowed(facts: ArmFacts, what: str, end: float) -> Curve | None:
 
 
 def _scale(what: str) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]:
-    """How values are averaged: noise scales by their logarithms, for they spread over decades."""
+    """Return the transform for averaging and its inverse: logarithms for noise scales, which span decades."""
     if "noise" not in what:
         return (lambda values: values), (lambda values: values)
     return _log, lambda values: np.exp(values)
@@ -159,7 +159,7 @@ def _log(values: FloatArray) -> FloatArray:
 def _grid(start: float, end: float) -> FloatArray:
     if start == end:
         return np.array([start])
-    # Dense at first, where most happens, and even further on.
+    # The grid is dense at first, where values change most, and evenly spaced later.
     near = np.geomspace(start, end, POINTS // 3) if start > 0 else np.empty(0)
     grid = np.unique(np.concatenate([near, np.linspace(start, end, POINTS - len(near))]))
     clipped: FloatArray = np.clip(grid, start, end)
@@ -183,6 +183,6 @@ def _far_apart(values: Sequence[float]) -> bool:
 
 
 def _log_y(curves: Sequence[Curve]) -> bool:
-    """Whether what is shown is positive and spans decades."""
+    """Return whether the means are positive and their range calls for a logarithmic axis."""
     values = [float(edge(curve.mean)) for curve in curves for edge in (np.min, np.max)]
     return all(math.isfinite(value) for value in values) and _far_apart(values)

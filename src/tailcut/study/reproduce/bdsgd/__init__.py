@@ -2,4 +2,4 @@
 
 WHOSE = "Teng & Wood 2018"
 PUBLISHED, CLOSED = "bdsgd", "bdsgd, see=closed"
-"""The published policy, told all run times afterwards; and as it would run, cut workers imputed."""
+"""Names of the published policy: given all run times after each round, and imputing those of cut workers."""

@@ -1,4 +1,4 @@
-"""How the cutoff moves over a run, and whether a fixed one would do: the readers' question 4."""
+"""The movement of the cutoff over a run, against a fixed cutoff: the readers' question 4."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READERS = "question 4"
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """How far a cutoff moves: 5th and 95th percentile, and the standard deviation in the first and the second half."""
+    """The spread of a cutoff: 5th and 95th percentile, standard deviation in the first and second half."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ class Motion:
 
     @staticmethod
     def of(runs: Runs, name: str, kept: Kept) -> Motion:
-        """Means over the seeds."""
+        """Return the means over the seeds."""
         rows = [
             (*np.quantile(counts, (0.05, 0.95)), *(float(half.std()) for half in np.array_split(counts, 2)))
             for counts in runs.counts(name, kept)
@@ -43,17 +43,17 @@ class Motion:
 @final
 @dataclass(frozen=True, slots=True)
 class Cutoff(Experiment):
-    """Read off the same runs as the throughput."""
+    """The experiment on cutoffs, which uses the runs of the throughput."""
 
     clusters: tuple[Runs, ...]
     key: str = "cutoff"
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """Those of the throughput that it reads."""
+        """Return the jobs of the throughput that this experiment uses."""
         return [job for runs in self.clusters for job in runs.jobs(NAMES, kept)]
 
     def finding(self, kept: Kept) -> Finding:
-        """Does it move, does it settle, is a fixed one as good."""
+        """Find whether the cutoff moves, whether it settles, and whether a fixed one is as good."""
         return Finding(
             key=self.key,
             title="How the cutoff moves, and whether a fixed one would do",

@@ -1,4 +1,4 @@
-"""What the published imputation of cut workers does: to the throughput, and to what the model believes."""
+"""The effects of the published imputation of cut workers, on the throughput and on the model's belief."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tailcut.study.reproduce.judge import Measure, mean
 from tailcut.study.reproduce.timings import published
 
 COST, BIAS = 0.01, 0.05
-"""Loss of throughput that counts as none; bias of imputed run times that counts as none."""
+"""Largest loss of throughput, and largest bias of imputed run times, that count as none, as shares."""
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Imputation(Experiment):
-    """The published policy as it would run, against the same policy that is told every run time afterwards."""
+    """The published policy with imputed run times, against the same policy that is given all run times."""
 
     clusters: tuple[Runs, ...]
     key: str = "imputation"
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """The runs of the throughput, and what was imputed in them."""
+        """Return the runs of the throughput, and jobs that collect imputed run times."""
         left = [job for runs in self.clusters for job in runs.jobs((PUBLISHED, CLOSED), kept)]
         if left:
             return left
@@ -57,7 +57,7 @@ class Imputation(Experiment):
         )
 
     def finding(self, kept: Kept) -> Finding:
-        """What it costs, and whether it is right."""
+        """Find the cost of the imputation, and whether it is right on average."""
         return Finding(
             key=self.key,
             title="What imputing cut workers does",
@@ -133,7 +133,7 @@ class Imputation(Experiment):
 def imputed(
     makers: Makers, cluster: str, policy: str, seed: int, rounds: int, warm_up: int
 ) -> dict[str, Any]:
-    """What the published forecaster took the run times of cut workers for, and what they were."""
+    """Return means and quantiles of imputed and true run times of cut workers, and the share of these."""
     draw = makers.source(cluster).draw(seed, rounds)
     entrant = makers.entrant(policy)
     forecaster = entrant.policy.forecaster

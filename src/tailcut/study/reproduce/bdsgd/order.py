@@ -1,4 +1,4 @@
-"""Predicted against realised order statistics: what the published cutoff is computed from."""
+"""Predicted against realized order statistics, from which the published cutoff is computed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tailcut.table import Table
 from tailcut.types import FloatArray, RunTimes
 
 POSITIONS = 80
-"""Order statistics that are kept, at most."""
+"""Most order statistics that are kept."""
 NAMES = ("elfving", "empirical", PUBLISHED)
 MISS = Measure("%", digits=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How much of a cluster is forecast: rounds of each sample, first ones left out, samples."""
+    """The samples of a cluster to forecast: rounds of each, first rounds left out, number of samples."""
 
     cluster: str
     rounds: int
@@ -38,12 +38,12 @@ class Sample:
 @final
 @dataclass(frozen=True, slots=True)
 class Order(Experiment):
-    """Each round forecast from those before it, all run times known; E[x_(j)] against x_(j).
+    """Forecasts of each round from those before it, all run times known: E[x_(j)] against x_(j).
 
     Attributes:
-        bench: names to objects.
-        samples: of which clusters.
-        key: of the experiment.
+        bench: functions that turn names into objects.
+        samples: samples of each cluster.
+        key: name of the experiment.
     """
 
     bench: Bench
@@ -51,7 +51,7 @@ class Order(Experiment):
     key: str = "order"
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """Every forecaster on every sample."""
+        """Return the forecasts of every forecaster on every sample."""
         training = model_jobs(self.bench, tuple(sample.cluster for sample in self.samples))
         if training:
             return training
@@ -71,7 +71,7 @@ class Order(Experiment):
         )
 
     def finding(self, kept: Kept) -> Finding:
-        """Whose order statistics come closest."""
+        """Find the forecaster whose order statistics come closest."""
         sizes = "; ".join(f"{s.cluster}: {s.seeds} seeds of {s.rounds} rounds" for s in self.samples)
         return Finding(
             key=self.key,
@@ -83,7 +83,7 @@ class Order(Experiment):
         )
 
     def misses(self, sample: Sample, name: str, kept: Kept) -> list[float]:
-        """Mean absolute miss over positions and rounds, in per cent of the realised mean, seed by seed."""
+        """Return the mean absolute miss by seed, in percent of the realized mean."""
         return [
             100.0 * float(np.mean(np.array(run["miss"]) / np.array(run["realised"])))
             for run in self._runs(sample, name, kept)
@@ -166,7 +166,7 @@ class Order(Experiment):
 def forecast_order(
     makers: Makers, cluster: str, policy: str, seed: int, rounds: int, warm_up: int
 ) -> dict[str, list[float]]:
-    """Expected and realised order statistics at some positions, means over the rounds after the warm-up."""
+    """Return expected and realized order statistics at some positions, means after the warm-up."""
     table = makers.source(cluster).draw(seed, rounds).table
     forecaster = makers.entrant(policy).policy.forecaster
     expected = expected_orders(table, forecaster)[warm_up:]

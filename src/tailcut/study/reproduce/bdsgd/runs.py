@@ -21,14 +21,14 @@ BOUNDS = (STATIC, CLAIRVOYANT)
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Everybody on the same samples of one cluster.
+    """The runs of all policies and bounds on the same samples of one cluster.
 
     Attributes:
-        bench: names to objects.
-        cluster: as `tailcut` names it.
-        rounds: of every sample.
-        warm_up: first rounds that rates leave out; in them window and moments are gathered.
-        seeds: samples.
+        bench: functions that turn names into objects.
+        cluster: name as in `tailcut`.
+        rounds: number of rounds in every sample.
+        warm_up: number of first rounds that rates leave out; in them policies collect their windows.
+        seeds: number of samples.
         window: rounds over which curves are averaged.
     """
 
@@ -40,11 +40,11 @@ class Runs:
     window: int = 10
 
     def jobs(self, names: Sequence[str], kept: Kept) -> list[Job[str, Any]]:
-        """The published model first, if it is not there; then every policy and bound on every sample."""
+        """Return the training of the published model if it is missing; then the runs on every sample."""
         training = model_jobs(self.bench, (self.cluster,))
         if training:
             return training
-        # Long ones first, so that no core is idle at the end.
+        # Long jobs come first, so that no core is idle at the end.
         return missing(
             [
                 Job(
@@ -59,19 +59,19 @@ class Runs:
         )
 
     def of(self, name: str, kept: Kept) -> list[dict[str, Any]]:
-        """Its runs, seed by seed."""
+        """Return the runs of one policy or bound, seed by seed."""
         return [kept[self._key(name, seed)] for seed in range(self.seeds)]
 
     def workers(self, kept: Kept) -> int:
-        """Of the cluster."""
+        """Return the number of workers in the cluster."""
         return int(self.of(CLAIRVOYANT, kept)[0]["workers"])
 
     def rates(self, name: str, kept: Kept) -> list[float]:
-        """Gradients per second, seed by seed."""
+        """Return the gradients per second, seed by seed."""
         return [run["rate"] for run in self.of(name, kept)]
 
     def shares(self, name: str, kept: Kept, of: str = CLAIRVOYANT) -> list[float]:
-        """The same over those of a bound."""
+        """Return the gradients per second over those of a bound, seed by seed."""
         pairs = zip(self.rates(name, kept), self.rates(of, kept), strict=True)
         return [mine / bound for mine, bound in pairs]
 
@@ -104,7 +104,7 @@ class Runs:
 
 
 def averaged(values: FloatArray, window: int) -> FloatArray:
-    """Means over consecutive windows; what is left over at the end is left out.
+    """Return means over consecutive windows; an incomplete window at the end is left out.
 
     Example:
         >>> averaged(np.array([1.0, 3.0, 5.0, 7.0, 9.0]), 2)

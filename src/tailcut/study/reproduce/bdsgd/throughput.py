@@ -1,4 +1,4 @@
-"""Gradients per second of the published policy, of its rivals and of the bounds."""
+"""Gradients per second of the published policy, of other policies and of the bounds."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ DRAWN = ("wait-all", "backup", "elfving", "empirical", PUBLISHED, "bayes", CLAIR
 @final
 @dataclass(frozen=True, slots=True)
 class Throughput(Experiment):
-    """Everybody on every cluster."""
+    """The throughput of all policies and bounds on every cluster."""
 
     clusters: tuple[Runs, ...]
     key: str = "throughput"
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """Of all clusters, the largest last in the tuple and first to be done."""
+        """Return the jobs of all clusters; the largest cluster, last in the tuple, comes first."""
         everybody = (*BOUNDS, *POLICIES)
         return [job for runs in reversed(self.clusters) for job in runs.jobs(everybody, kept)]
 
     def finding(self, kept: Kept) -> Finding:
-        """Who computes most."""
+        """Find the policies with the highest throughput."""
         sizes = "; ".join(f"{r.cluster}: {r.seeds} seeds of {r.rounds} rounds" for r in self.clusters)
         return Finding(
             key=self.key,

@@ -19,7 +19,7 @@ SYNC, STATIC = "wait-all", "static, tuned"
 
 
 def arms(bench: Bench, cluster: str) -> tuple[Arm, ...]:
-    """The ways to train; all synchronous, the rate in proportion to the accepted share."""
+    """Return the arms; all are synchronous, with a rate in proportion to the accepted share."""
     shares = (0.9, 0.8, 0.7, 0.6, 0.5)
     return (
         Arm("bayes", ("bayes",)),
@@ -36,18 +36,18 @@ def arms(bench: Bench, cluster: str) -> tuple[Arm, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class Training(Experiment):
-    """One contest."""
+    """The experiment on times to a target: one contest of arms."""
 
     contest: Contest
     key: str = "training"
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """The published model, then the contest."""
+        """Return the training of the published model if it is missing, then the jobs of the contest."""
         contest = self.contest
         return model_jobs(contest.bench, (contest.cluster,)) or contest.jobs(kept)
 
     def finding(self, kept: Kept) -> Finding:
-        """Who arrives first."""
+        """Find the arms that reach the target first."""
         contest = self.contest
         return Finding(
             key=self.key,

@@ -1,4 +1,4 @@
-"""How many backup workers are best when N + b is fixed, and how that scales with n."""
+"""The best number of backup workers when N + b = n is fixed, and how it scales with n."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tailcut.study.reproduce.timings import order_means
 from tailcut.study.reproduce.trainings import Contest
 
 LEAST_GAIN = 1.02
-"""A best number of backups counts as one if it is at least this much better than none, and than three quarters."""
+"""Factor by which the best number of backups must beat none, and three quarters, to count as an optimum."""
 FEW = 0.1
-"""Share of the workers up to which backups are few; the paper had 4 of 100."""
+"""Largest share of the workers at which backups are few; the paper had 4 of 100."""
 CLOSE = 0.2
-"""How far the product may be off the measured time."""
+"""Largest relative error of the product against the measured time."""
 
 Trades: TypeAlias = Mapping[tuple[str, int], Trade]
 
@@ -34,16 +34,16 @@ class Backups(Experiment):
     """Updates by N from training, seconds per update by N and n from run times; their product by b = n − N.
 
     Attributes:
-        bench: names to objects, and the task.
-        iterations: how updates by N are measured.
+        bench: functions that turn names into objects, and the task.
+        iterations: measurement of updates by N.
         clusters: names, without the number of workers.
         sizes: numbers of workers, increasing; claims are judged at the largest.
         batches: samples in a mini-batch; claims are judged at the first.
-        rounds: of run times from which seconds per update are read.
-        checked: numbers of backups at which the product is held against trainings, on the first cluster.
-        checked_size: workers there.
-        seeds: of those trainings.
-        key: of the experiment.
+        rounds: rounds of run times from which seconds per update are computed.
+        checked: numbers of backups at which the product is compared with trainings, on the first cluster.
+        checked_size: number of workers in those trainings.
+        seeds: number of those trainings.
+        key: name of the experiment.
     """
 
     bench: Bench
@@ -58,7 +58,7 @@ class Backups(Experiment):
     key: str = "backups"
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """Updates and run times; then trainings with backups, at the rates that were tuned."""
+        """Return updates and run times first; then trainings with backups, at the tuned rates."""
         laws = [
             Job(self._law_key(cluster, n), order_means, (self.bench.makers, f"{cluster}:n={n}", self.rounds))
             for cluster in self.clusters
@@ -70,7 +70,7 @@ class Backups(Experiment):
         return [job for b in self.checked for job in self._contest(b, kept).jobs(kept)]
 
     def finding(self, kept: Kept) -> Finding:
-        """Where the time is least."""
+        """Find the number of backups with the least time to converge."""
         measured = self.iterations.measured(kept)
         fit = fitted(measured)
         trades = self._trades(fit, self.batches[0], kept)
@@ -109,7 +109,7 @@ class Backups(Experiment):
         )
 
     def _trades(self, fit: Fit, batch: int, kept: Kept) -> Trades:
-        """By cluster and size; a batch of 0 stands for updates in proportion to 1/N."""
+        """Return the trades by cluster and size; a batch of 0 stands for updates in proportion to 1/N."""
         regime = f"m = {batch}" if batch else "∝ 1/N"
         return {
             (cluster, n): Trade.of(cluster, regime, self._times(cluster, n, kept), fit, max(batch, 1))

@@ -1,4 +1,4 @@
-"""How many updates synchronous SGD needs by the samples that go into each: measured, and fitted."""
+"""The number of updates that synchronous SGD needs, by samples in an update: measured, and fitted."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from tailcut.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """Updates to the target by the samples in an update; neither workers nor cluster play a part in it.
+    """Updates to the target by the samples in an update, independent of workers and cluster.
 
     Attributes:
-        bench: names to objects, and the task.
-        counts: samples in an update, increasing.
+        bench: functions that turn names into objects, and the task.
+        counts: numbers of samples in an update, increasing.
         rates: learning rates of an update to tune over, for every count.
         most: updates after which a run has failed.
-        seeds, tune_seeds: runs of each, and of each rate that is tried.
-        key: of the jobs.
+        seeds, tune_seeds: number of runs of each count, and of each rate in the tuning.
+        key: first part of the jobs' keys.
     """
 
     bench: Bench
@@ -48,7 +48,7 @@ class Iterations:
     key: str = "iterations"
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """Every rate on the tuning seeds, then the best on the others."""
+        """Return runs of every rate on the tuning seeds, then of the best rate on the other seeds."""
         tuning = [
             self._job(count, rate, seed)
             for count in self.counts
@@ -66,7 +66,7 @@ class Iterations:
         return missing(runs, kept)
 
     def tuned(self, count: int, kept: Kept) -> float:
-        """The rate that needs the fewest updates, on seeds that no figure uses."""
+        """Return the rate that needs the fewest updates, on seeds that no figure uses."""
         nearest = min(self.counts, key=lambda other: abs(math.log(other / count)))
         seeds = range(FIRST_SEED, FIRST_SEED + self.tune_seeds)
         return min(
@@ -75,7 +75,7 @@ class Iterations:
         )
 
     def measured(self, kept: Kept) -> dict[int, list[float]]:
-        """Updates to the target, seed by seed; infinite where it was not reached."""
+        """Return updates to the target by count, seed by seed; infinite where it was not reached."""
         return {
             count: [
                 unless_none(kept[self._key(count, rate, seed)]["updates_to_target"], math.inf)
@@ -86,7 +86,7 @@ class Iterations:
         }
 
     def _updates(self, count: int, rate: float, seed: int, kept: Kept) -> float:
-        # Who does not arrive is worse than who arrives at the last moment.
+        # A run that misses the target must be worse than one that reaches it with its last update.
         return unless_none(kept[self._key(count, rate, seed)]["updates_to_target"], 2.0 * self.most)
 
     def _key(self, count: int, rate: float, seed: int) -> str:
@@ -99,7 +99,7 @@ class Iterations:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """I(S) = least + extra / S: what no number of samples can save, and what their noise costs.
+    """The fit I(S) = least + extra / S: updates that more samples cannot save, and updates due to noise.
 
     The form of McCandlish et al. (arXiv 1812.06162): steps · (1 + noise scale / batch).
     """
@@ -108,7 +108,7 @@ class Fit:
     extra: float
 
     def __call__(self, count: float) -> float:
-        """Updates with so many samples in each."""
+        """Return the updates with `count` samples in each."""
         return self.least + self.extra / count
 
     @property
@@ -118,12 +118,12 @@ class Fit:
 
     @property
     def unsaturated(self) -> Fit:
-        """As if every gradient saved as much as the first ones do: updates in proportion to 1/S."""
+        """The fit without `least`: updates are in proportion to 1/S, however large S is."""
         return Fit(0.0, self.extra)
 
 
 def fitted(measured: Mapping[int, list[float]]) -> Fit:
-    """The best fit to the means, every count with the same relative weight; neither part below 0."""
+    """Return the best fit to the means, every count with the same relative weight; no part is below 0."""
     means = {count: mean(values) for count, values in measured.items() if math.isfinite(mean(values))}
     if len(means) < 2:
         raise InputError(
@@ -140,7 +140,7 @@ def fitted(measured: Mapping[int, list[float]]) -> Fit:
 
 
 def one_run(makers: Makers, name: str, count: int, rate: float, most: int, seed: int) -> dict[str, Any]:
-    """Plain SGD with `count` samples in an update; how many workers share them does not matter: one has them all."""
+    """Train by plain SGD with `count` samples in an update, all of them at one worker."""
     task = makers.task(name)
     look = Look(task.target, 1.0, updates=most)
     table = Table.dense(np.ones((most, 1)))

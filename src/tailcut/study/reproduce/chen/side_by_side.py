@@ -20,7 +20,7 @@ STOPPING, BAYES = "stopping", "bayes"
 
 
 def arms(few: tuple[float, ...]) -> tuple[Arm, ...]:
-    """The ways to train. Where updates are many rates are dear to try, and large ones fail: their grid is given."""
+    """Return the arms; `few` are rates to try for arms of many updates, where trials take long."""
     shares = (0.98, 0.96, 0.92, 0.84, 0.7)
     return (
         Arm(ASYNC, ("async",), "linear", few),
@@ -37,17 +37,17 @@ def arms(few: tuple[float, ...]) -> tuple[Arm, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class SideBySide(Experiment):
-    """One contest for each cluster."""
+    """The experiment that compares the arms, one contest for each cluster."""
 
     contests: tuple[Contest, ...]
     key: str = "side-by-side"
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """Of all clusters."""
+        """Return the jobs of all clusters."""
         return [job for contest in self.contests for job in contest.jobs(kept)]
 
     def finding(self, kept: Kept) -> Finding:
-        """Who arrives first, and who ends where."""
+        """Find the arms that reach the target first, and the final accuracy of each."""
         first = self.contests[0]
         return Finding(
             key=self.key,

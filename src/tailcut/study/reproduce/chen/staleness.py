@@ -1,4 +1,4 @@
-"""How stale the gradients of asynchronous SGD are, and what that does to the net it ends with."""
+"""The staleness of gradients in asynchronous SGD, and its effect on the final net."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tailcut.study.reproduce.judge import Measure, compared, grows, mean
 from tailcut.study.reproduce.trainings import told
 
 SIGMA = 0.1
-"""Spread of the run times of equal workers: without any, they would arrive in the same order for ever."""
+"""Spread of the run times of equal workers: without it, they would always arrive in the same order."""
 LOOKS = 25
 ERROR = Measure("%", digits=1)
 
@@ -37,12 +37,12 @@ class Staleness(Experiment):
     """Asynchronous SGD with more and more equal workers, the same number of gradients for each.
 
     Attributes:
-        bench: names to objects, and the task.
-        workers: how many, in order; the first is 1, whose tuned rate the others try too.
+        bench: functions that turn names into objects, and the task.
+        workers: numbers of workers, in order; the first is 1, whose tuned rate the others try too.
         rates: learning rates of a single gradient to tune over.
-        gradients: that every run uses.
-        seeds: runs of each.
-        key: of the experiment.
+        gradients: number of gradients that every run uses.
+        seeds: number of runs of each number of workers and rate.
+        key: name of the experiment.
     """
 
     bench: Bench
@@ -53,7 +53,7 @@ class Staleness(Experiment):
     key: str = "staleness"
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """Every rate on a tuning seed; then the best, and that of one worker, on the seeds."""
+        """Return runs of every rate on a tuning seed; then of the best and of one worker's best rate."""
         tuning = [self._job(n, rate, FIRST_SEED) for n in self.workers for rate in self.rates]
         left = missing(tuning, kept)
         if left:
@@ -67,11 +67,11 @@ class Staleness(Experiment):
         return missing(runs, kept)
 
     def tuned(self, n: int, kept: Kept) -> float:
-        """The rate with the smallest error at the end, on a seed that no figure uses."""
+        """Return the rate with the smallest final error, on a seed that no figure uses."""
         return max(self.rates, key=lambda rate: kept[self._key(n, rate, FIRST_SEED)]["final"])
 
     def finding(self, kept: Kept) -> Finding:
-        """Staleness and final error by the number of workers."""
+        """Find staleness and final error by the number of workers."""
         ages = {
             n: [run["staleness"] for run in self._runs(n, self.tuned(n, kept), kept)] for n in self.workers
         }
@@ -182,9 +182,9 @@ class Staleness(Experiment):
 
 
 def one_run(makers: Makers, name: str, n: int, rate: float, gradients: int, seed: int) -> dict[str, Any]:
-    """Asynchronous SGD with `n` equal workers."""
+    """Train by asynchronous SGD with `n` equal workers."""
     task = makers.task(name)
-    # Each worker goes through about gradients / n rows; some more, for who is faster.
+    # Each worker needs about gradients / n rows, and a fast worker some more.
     rows = gradients // n + 8 + gradients // (4 * n)
     table = Iid(LogNormal(1.0, SIGMA), n).sample(rows, np.random.default_rng(seed)).table
     look = Look(None, gradients / LOOKS, updates=gradients)

@@ -1,4 +1,4 @@
-"""What backups do to the length of a step when they are added to N workers, and what is left after paying for them."""
+"""The effect of backups added to N workers on the length of a step, and on the speed per machine."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tailcut.study.reproduce.timings import order_means
 
 WHOSE = "TensorFlow 2016"
 SLACK = 0.005
-"""Share of the step without backups by which a later backup may seem to save more, for the noise of sampling."""
+"""Tolerance for sampling noise in the savings per backup, as a share of the step without backups."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class StepTimes(Experiment):
-    """N gradients of N + b workers, N fixed: the step gets shorter with b, the machines more.
+    """N gradients of N + b workers, N fixed: with b steps become shorter, and machines more.
 
     Attributes:
-        bench: names to objects.
+        bench: functions that turn names into objects.
         clusters: names, without the number of workers.
         workers: N.
-        backups: b, from 0 on.
-        rounds: of run times.
-        key: of the experiment.
+        backups: values of b, the first one 0.
+        rounds: rounds of run times.
+        key: name of the experiment.
     """
 
     bench: Bench
@@ -38,7 +38,7 @@ class StepTimes(Experiment):
     key: str = "step-times"
 
     def jobs(self, kept: Kept) -> list[Job[str, Any]]:
-        """Run times of every size."""
+        """Return the order statistics of run times for every number of backups."""
         return missing(
             [
                 Job(
@@ -53,7 +53,7 @@ class StepTimes(Experiment):
         )
 
     def finding(self, kept: Kept) -> Finding:
-        """Median step, and speed per machine."""
+        """Find the median step, and the speed per machine."""
         steps = {cluster: self._steps(cluster, kept) for cluster in self.clusters}
         gains = {cluster: self._gains(steps[cluster]) for cluster in self.clusters}
         backups = tuple(float(b) for b in self.backups)

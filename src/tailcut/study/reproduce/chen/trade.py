@@ -11,7 +11,7 @@ from tailcut.study.reproduce.judge import Measure, mean
 
 UPDATES = Measure("updates", digits=0)
 PAPERS_SHARE = 25
-"""One backup in so many workers: the paper had 4 of 100."""
+"""Workers per backup in the paper, which had 4 backups of 100 workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Trade:
 
     Attributes:
         cluster: its name without the number of workers.
-        n: workers.
-        regime: how updates depend on their gradients, in words.
-        seconds: `(n,)` for b = 0, 1, …, n − 1.
+        n: number of workers.
+        regime: dependence of updates on their gradients, in words.
+        seconds: `(n,)` time to converge in seconds, for b = 0, 1, …, n − 1.
 
     Example:
         >>> Trade.of("two fast, one slow", "", [1.0, 1.0, 9.0], Fit(0.0, 6.0), 1).best
@@ -36,7 +36,7 @@ class Trade:
 
     @staticmethod
     def of(cluster: str, regime: str, times: Sequence[float], fit: Fit, batch: int) -> Trade:
-        """From the mean seconds of each order statistic and the updates by N = n − b gradients of `batch` samples."""
+        """Return a trade from the mean seconds of each order statistic and the fit of updates."""
         n = len(times)
         seconds = tuple(fit((n - b) * batch) * times[n - b - 1] for b in range(n))
         return Trade(cluster, n, regime, seconds)
@@ -47,22 +47,22 @@ class Trade:
         return min(range(self.n), key=lambda b: self.seconds[b])
 
     def over_best(self, b: int) -> float:
-        """Time with b backups over the time with the best number."""
+        """Return the time with b backups over the time with the best number."""
         return self.seconds[b] / self.seconds[self.best]
 
     @property
     def many(self) -> int:
-        """Backups that are surely too many."""
+        """A number of backups that is too large: three quarters of the workers."""
         return 3 * self.n // 4
 
     @property
     def papers(self) -> int:
-        """Backups at the paper's share."""
+        """The number of backups at the paper's share."""
         return round(self.n / PAPERS_SHARE)
 
 
 def best_sheet(trades: Sequence[Trade]) -> Sheet:
-    """Where the minimum lies."""
+    """Return the table of best numbers of backups."""
     rows = tuple(
         (
             f"{trade.cluster}, n = {trade.n}",
@@ -81,7 +81,7 @@ def best_sheet(trades: Sequence[Trade]) -> Sheet:
 
 
 def curves_plot(trades: Sequence[Trade]) -> Plot:
-    """Time by b, over the best."""
+    """Return the plot of the time by b, over the best time."""
     lines = []
     for trade in trades:
         few = range(trade.many + 1)
@@ -98,7 +98,7 @@ def curves_plot(trades: Sequence[Trade]) -> Plot:
 
 
 def scaling_plot(trades: Sequence[Trade]) -> Plot:
-    """b*/n by n."""
+    """Return the plot of b*/n by n, b* being the best number of backups."""
     lines = []
     for cluster, regime in dict.fromkeys((trade.cluster, trade.regime) for trade in trades):
         mine = [trade for trade in trades if (trade.cluster, trade.regime) == (cluster, regime)]
@@ -117,7 +117,7 @@ def scaling_plot(trades: Sequence[Trade]) -> Plot:
 
 
 def check_plot(trade: Trade, checks: Mapping[int, Sequence[float]]) -> Plot:
-    """The product against trainings."""
+    """Return the plot of the product against trainings."""
     few = range(trade.n // 2 + 1)
     product = Line("updates · seconds", tuple(float(b) for b in few), trade.seconds[: len(few)])
     return Plot(
@@ -131,13 +131,13 @@ def check_plot(trade: Trade, checks: Mapping[int, Sequence[float]]) -> Plot:
 
 
 def updates_sheet(measured: Mapping[int, Sequence[float]], fit: Fit) -> Sheet:
-    """Updates by N."""
+    """Return the table of updates by samples in an update."""
     rows = tuple((str(n), UPDATES.told(values), f"{fit(n):.0f}") for n, values in measured.items())
     return Sheet("Updates to the target, mean (worst–best)", ("samples S", "measured", "fitted"), rows)
 
 
 def updates_plot(measured: Mapping[int, Sequence[float]], fit: Fit) -> Plot:
-    """Updates by N, with the fit."""
+    """Return the plot of updates by samples in an update, with the fit."""
     counts = tuple(float(count) for count in measured)
     return Plot(
         "Updates to the target by the samples in each",
@@ -151,7 +151,7 @@ def updates_plot(measured: Mapping[int, Sequence[float]], fit: Fit) -> Plot:
 
 
 def order_plot(times: Mapping[str, Sequence[float]]) -> Plot:
-    """When the j-th gradient is in, by cluster."""
+    """Return the plot of the mean seconds until the j-th gradient is in, by cluster."""
     n = len(next(iter(times.values())))
     arrivals = tuple(float(j) for j in range(1, n + 1))
     return Plot(
@@ -165,7 +165,7 @@ def order_plot(times: Mapping[str, Sequence[float]]) -> Plot:
 
 
 def spread_dots(name: str, values: Mapping[int, Sequence[float]]) -> Line:
-    """Means with the range of the seeds."""
+    """Return dots at the means, with the range over the seeds."""
     found = tuple(values.values())
     return Line(
         name,
