@@ -8,9 +8,9 @@ accordingly:
 
     G(2⁻ᵏ) = ½ · p₂ · … · p_k,    p_j = share of the run times with u ≤ 2⁻ʲ⁺¹ that have u ≤ 2⁻ʲ, at most ½.
 
-Tails are made thinner only. The laws of the first rounds are too narrow, so their run times call for tails that are far
-too thick for the laws that follow. Hundreds of workers would then be expected long before they come, and a round would be
-closed with the first few; nothing would be seen of the others, and so the tails would stay thick.
+Tails are made thinner only. The laws of the first rounds are too narrow, so their run times ask for tails that are too
+thick for the laws of later rounds. Hundreds of workers would be expected long before they can arrive, and the round
+would close with the first few. Nothing would be seen of the others, so the tails would stay too thick.
 """
 
 from __future__ import annotations
