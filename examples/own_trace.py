@@ -1,4 +1,4 @@
-"""What would I have saved? Write step times as a table, read it back, compare policies on it.
+"""Write your own step times as a table, read it back, and compare policies on it: what would I have saved?
 
     python examples/own_trace.py [FILE]
 

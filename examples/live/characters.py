@@ -46,7 +46,7 @@ def arguments() -> argparse.Namespace:
 
 
 def text(told: argparse.Namespace) -> Tensor:
-    """`(characters,)` as small numbers, the same at every worker."""
+    """Return `(characters,)` the text as small numbers, the same at every worker."""
     files = [told.file] if told.file else sorted(Path(argparse.__file__).parent.glob("*.py"))[:40]
     letters = "".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
     return torch.tensor([ord(letter) if ord(letter) < LETTERS else ord("?") for letter in letters])

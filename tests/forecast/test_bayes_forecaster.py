@@ -60,7 +60,7 @@ def roster(*workers: int, node: int = NO_NODE) -> Roster:
 
 
 def quantile(forecast: Forecast, level: float) -> FloatArray:
-    """`(n,)` of each worker, over all scenarios."""
+    """Return `(n,)` each worker's own, averaged over all scenarios."""
     reached = 1.0 - (forecast.weights[forecast.groups].T[:, :, None] * forecast.survival).sum(axis=0)
     return np.array([np.interp(level, curve, forecast.times) for curve in reached])
 

@@ -54,7 +54,7 @@ def _survival_at(times: FloatArray, curves: FloatArray, seconds: FloatArray) -> 
 
 
 def _time_at(times: FloatArray, curves: FloatArray, levels: FloatArray) -> FloatArray:
-    """`(scenarios, w, levels)` when each curve falls to its levels, infinite for those it never reaches."""
+    """Return `(scenarios, w, levels)` times at which each curve falls to its levels; infinite where it never does."""
     knots = np.concatenate([[0.0], times])
     padded = np.concatenate([np.ones((*curves.shape[:2], 1)), curves], axis=2)
     right = (padded[:, :, :, None] > levels[:, :, None, :]).sum(axis=2)

@@ -85,7 +85,7 @@ class StandardisedConv(nn.Conv2d):
         super().__init__(channels_in, channels, 3, 1, 1, bias=False)
 
     def forward(self, images: Tensor) -> Tensor:
-        """`(samples, channels in, h, w)` to `(samples, channels, h, w)`."""
+        """Map images `(samples, channels in, h, w)` to `(samples, channels, h, w)`."""
         weight = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
         length = (weight.square().sum((1, 2, 3), keepdim=True) + 1e-6).sqrt()
         return conv2d(images, weight / length, padding=1)

@@ -91,7 +91,7 @@ def sample_crps(draws: FloatArray, truth: FloatArray) -> FloatArray:
 
 
 def close_crps(forecast: Forecast, arrivals: FloatArray, close: Seconds) -> FloatArray:
-    """`(n,)` ∫ from 0 to the close of (F_i(s) − 1{x_i ≤ s})² ds over the close; lower is better.
+    """Return `(n,)` ∫ from 0 to the close of (F_i(s) − 1{x_i ≤ s})² ds over the close; lower is better.
 
     The threshold-weighted CRPS of each worker's own law, exact from the curves. What a forecast says of times after
     the close does not matter: no decision of that round depended on it.
@@ -139,12 +139,12 @@ def within(pit: FloatArray, level: float) -> BoolArray:
 
 
 def histogram(pit: FloatArray) -> FloatArray:
-    """`(BINS,)` how many values fall into each bin of equal width."""
+    """Return `(BINS,)` the number of values that fall into each bin of equal width."""
     return np.bincount(np.minimum((pit * BINS).astype(np.int64), BINS - 1), minlength=BINS).astype(np.float64)
 
 
 def _squared(knots: FloatArray, curve: FloatArray, until: FloatArray, *, arrived: bool) -> FloatArray:
-    """`(n,)` ∫ from 0 to `until` of curve², exactly.
+    """Return `(n,)` ∫ from 0 to `until` of curve², exactly.
 
     Args:
         knots: `(k,)` increasing seconds, the first one 0.
