@@ -1,6 +1,6 @@
-"""Conformance suites for rules, forecasters, clusters and tasks, for those who write their own.
+"""Conformance suites for rules, forecasters, clusters and tasks, for users that write their own.
 
-Subclass a suite in a test file and say which object it is about, in one fixture; pytest does the rest:
+Subclass a suite in a test file and return the object to test from one fixture; pytest does the rest:
 
     import pytest
     from tailcut.testing import RuleSuite
@@ -11,7 +11,7 @@ Subclass a suite in a test file and say which object it is about, in one fixture
             return MyRule(patience=3)
 
 Several objects go through one suite with `@pytest.fixture(params=[…])`. Every rule, forecaster and cluster that
-ships with tailcut passes these suites. This package alone needs pytest.
+ships with tailcut passes these suites. Of all packages of tailcut only this one needs pytest.
 """
 
 from tailcut.extras import require
@@ -20,7 +20,7 @@ require("tailcut.testing", "pytest")
 
 import pytest  # noqa: E402
 
-# Before they are imported, so that a failure shows what was compared.
+# Registered before the imports below, so that a failed assertion shows the compared values.
 pytest.register_assert_rewrite(
     *(f"{__name__}.{part}" for part in ("clusters", "forecasters", "forecasts", "rules", "tasks"))
 )

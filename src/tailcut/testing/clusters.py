@@ -1,4 +1,4 @@
-"""The suite every cluster passes."""
+"""The test suite that every cluster passes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ROUNDS = 40
 
 
 def survival_at(forecast: Forecast, position: int, seconds: float) -> tuple[float, float]:
-    """P(x > seconds) of one worker, and what remains after the last time."""
+    """Return P(x > seconds) of the worker at a position, and its survival at the last time of the grid."""
     curve = forecast.weights[forecast.groups[position]] @ forecast.survival[:, position]
     knots, values = np.append(0.0, forecast.times), np.append(1.0, curve)
     return float(np.interp(seconds, knots, values)), float(curve[-1])
 
 
 class ClusterSuite:
-    """Override `cluster`."""
+    """Tests of a cluster. Override the fixture `cluster`."""
 
     @pytest.fixture
     def cluster(self) -> Cluster:
@@ -31,7 +31,7 @@ class ClusterSuite:
         raise NotImplementedError("Override the fixture `cluster` to say which cluster is tested.")
 
     def test_the_same_seed_gives_the_same_sample(self, cluster: Cluster) -> None:
-        """To the last bit, hidden states included."""
+        """Samples of one seed are equal to the last bit, hidden states included."""
         one, other = (cluster.sample(ROUNDS, np.random.default_rng(7)) for _ in range(2))
         assert np.array_equal(one.table.seconds, other.table.seconds, equal_nan=True)
         assert np.array_equal(one.table.observed, other.table.observed)
@@ -39,14 +39,14 @@ class ClusterSuite:
         assert np.array_equal(one.hidden, other.hidden)
 
     def test_all_randomness_comes_from_the_generator(self, cluster: Cluster) -> None:
-        """Another sample from the same generator goes on from where the first one stopped."""
+        """A generator that was used before gives another sample."""
         rng, again = np.random.default_rng(8), np.random.default_rng(8)
         rng.random()
         one, other = (cluster.sample(ROUNDS, generator).table.seconds for generator in (rng, again))
         assert not np.array_equal(one, other, equal_nan=True)
 
     def test_samples_are_tables_of_run_times(self, cluster: Cluster) -> None:
-        """One column per worker, positive where it takes part, somebody's gradient in every round."""
+        """Samples have a column per worker, positive where it takes part, and rounds an observed run time."""
         sample = cluster.sample(ROUNDS, np.random.default_rng(9))
         table = sample.table
         assert (table.rounds, table.workers) == (ROUNDS, cluster.workers)
@@ -59,14 +59,14 @@ class ClusterSuite:
         assert np.isfinite(sample.hidden).all()
 
     def test_workers_nodes_and_overhead_are_told(self, cluster: Cluster) -> None:
-        """And the table says the same nodes."""
+        """Workers, nodes and overhead have the right shapes and ranges, and the table has the same nodes."""
         assert cluster.workers >= 1
         assert cluster.nodes().shape == (cluster.workers,)
         assert np.array_equal(cluster.nodes(), cluster.sample(2, np.random.default_rng(0)).table.nodes)
         assert 0.0 <= cluster.overhead < math.inf
 
     def test_the_state_moves_by_the_clock_or_that_is_refused(self, cluster: Cluster) -> None:
-        """The same seed gives the same path, positive where a worker is there, and a worker is there in every slot."""
+        """One seed gives one path, positive where a worker is there, and a worker is there in every slot."""
         try:
             one, other = (cluster.split(ROUNDS, 4 * ROUNDS, np.random.default_rng(7)) for _ in range(2))
         except ParameterError:
@@ -82,7 +82,7 @@ class ClusterSuite:
         assert np.isfinite(one.scale[present]).all()
 
     def test_the_law_is_one_of_those_who_take_part(self, cluster: Cluster) -> None:
-        """For every hidden state that comes up, where the law is known; otherwise it is refused in a sentence."""
+        """The law of a hidden state is a valid forecast; a cluster without a law raises ParameterError."""
         if not cluster.has_law:
             with pytest.raises(ParameterError):
                 cluster.law(cluster.sample(ROUNDS, np.random.default_rng(10)).hidden[0])
@@ -92,7 +92,7 @@ class ClusterSuite:
             check_forecast(cluster.law(sample.hidden[row]), sample.table.roster(row).workers)
 
     def test_the_law_is_what_is_drawn_from(self, cluster: Cluster) -> None:
-        """P(x > what was drawn | hidden state) of one worker a round is uniform; fails once in a million."""
+        """Survival probabilities of drawn run times under their laws are uniform; fails once in a million."""
         if not cluster.has_law:
             return
         rounds = 300
@@ -102,7 +102,7 @@ class ClusterSuite:
         assert off < math.sqrt(math.log(2e6) / (2 * rounds)) + 0.01
 
     def transforms(self, cluster: Cluster, rounds: int) -> FloatArray:
-        """`(rounds,)` where the run time of a worker drawn at random lies in its own law."""
+        """Return `(rounds,)` survival probabilities, each of a random worker's run time under its own law."""
         rng = np.random.default_rng(11)
         sample = cluster.sample(rounds, rng)
         arrivals = sample.table.arrivals()
@@ -111,6 +111,6 @@ class ClusterSuite:
             forecast = cluster.law(sample.hidden[row])
             position = int(rng.integers(len(forecast)))
             value, rest = survival_at(forecast, position, arrivals[row, forecast.workers[position]])
-            # Beyond the grid only "later than all of it, or never" is known: spread that evenly.
+            # Beyond the grid the law gives only the total probability: the value is drawn uniformly.
             found[row] = rest * rng.random() if value <= rest else value
         return found

@@ -1,4 +1,4 @@
-"""The suite every forecaster passes."""
+"""The test suite that every forecaster passes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUNDS = 12
 
 
 def roster_of(workers: IntArray, nodes: int = 0) -> Roster:
-    """Those workers, all free; read-only."""
+    """Return the roster of these workers, none of them busy with older work; read-only."""
     where = workers % nodes if nodes else np.full(len(workers), NO_NODE, dtype=np.int64)
     roster = Roster(workers, where, np.full(len(workers), np.nan))
     for array in (roster.workers, roster.nodes, roster.busy):
@@ -26,7 +26,7 @@ def roster_of(workers: IntArray, nodes: int = 0) -> Roster:
 
 
 def frozen(belief: Any) -> bytes:
-    """All of a belief, to compare it with itself later."""
+    """Return a belief as bytes, to compare it with itself later."""
     return pickle.dumps(belief)
 
 
@@ -45,10 +45,10 @@ def same_forecast(one: Forecast | None, other: Forecast | None, scale: float = 1
 
 
 class ForecasterSuite:
-    """Override `forecaster`. Forecasts may be None for as long as too little is known.
+    """Tests of a forecaster. Override `forecaster`. Forecasts may be None while too little is known.
 
-    Worker ids lie between 0 and 40. Where forecasts do not come from what was seen (the true law of a cluster, say),
-    set `from_what_was_seen = False`: the unit of time is then not the suite's to choose.
+    Worker ids lie between 0 and 40. If forecasts do not come from observed run times (the true law of a
+    cluster, say), set `from_what_was_seen = False`: the suite then does not change the unit of time.
     """
 
     from_what_was_seen = True
@@ -59,7 +59,7 @@ class ForecasterSuite:
         raise NotImplementedError("Override the fixture `forecaster` to say which forecaster is tested.")
 
     def learnt(self, forecaster: Forecaster[Any], workers: IntArray, **how: Any) -> Any:
-        """The belief after some rounds of those workers."""
+        """Return the belief after some rounds of these workers."""
         belief, rng = forecaster.start(), np.random.default_rng(len(workers))
         for _ in range(ROUNDS):
             belief = forecaster.learn(belief, run_times(workers, rng, **how))
@@ -71,7 +71,7 @@ class ForecasterSuite:
     def test_forecasts_are_laws_for_any_number_of_workers(
         self, forecaster: Forecaster[Any], n: int, nodes: int, cut: float
     ) -> None:
-        """At every round, from the first on."""
+        """The forecast of every round, from the first on, is a joint law of the workers' run times."""
         workers = np.arange(n, dtype=np.int64)
         belief, rng = forecaster.start(), np.random.default_rng(n)
         for _ in range(ROUNDS):
@@ -81,7 +81,7 @@ class ForecasterSuite:
             belief = forecaster.learn(belief, run_times(workers, rng, cut, nodes))
 
     def test_workers_may_join_leave_and_come_back(self, forecaster: Forecaster[Any]) -> None:
-        """Also with ids that have gaps, and rosters nobody of whom was ever heard of."""
+        """Forecasts are valid for ids with gaps, and for rosters with workers that were never seen."""
         rng = np.random.default_rng(0)
         belief = forecaster.start()
         everyone = np.arange(0, 40, 3, dtype=np.int64)
@@ -94,7 +94,7 @@ class ForecasterSuite:
                     check_forecast(forecast, workers)
 
     def test_rounds_of_which_nothing_was_seen_are_accepted(self, forecaster: Forecaster[Any]) -> None:
-        """Before anything else, in between, and at the end."""
+        """Rounds without an observed run time may come first, in between, and last."""
         workers, rng = np.arange(5, dtype=np.int64), np.random.default_rng(1)
         belief = forecaster.start()
         for cut in (1.0, 1.0, 0.0, 1.0, 0.5, 1.0, 1.0):
@@ -104,7 +104,7 @@ class ForecasterSuite:
                 check_forecast(forecast, workers)
 
     def test_late_reports_are_accepted(self, forecaster: Forecaster[Any]) -> None:
-        """Of workers known and unknown, before any round and after."""
+        """Late reports may be of known and unknown workers, and come before and after rounds."""
         rng = np.random.default_rng(2)
         belief = forecaster.start()
         for late in (True, False, True, True, False):
@@ -115,7 +115,7 @@ class ForecasterSuite:
                     check_forecast(forecast, workers)
 
     def test_workers_busy_with_older_work_arrive_later(self, forecaster: Forecaster[Any]) -> None:
-        """What remains of the old work comes before the new."""
+        """A worker busy with older work is forecast to arrive later, and other workers as before."""
         workers = np.arange(6, dtype=np.int64)
         belief = self.learnt(forecaster, workers)
         fresh = forecaster.forecast(belief, roster_of(workers))
@@ -132,7 +132,7 @@ class ForecasterSuite:
         assert (areas[1][~idle] > areas[0][~idle]).all()
 
     def test_a_belief_never_changes(self, forecaster: Forecaster[Any]) -> None:
-        """Learning returns a new one, and forecasting leaves it alone; so a reference to it is a snapshot."""
+        """Neither learning nor forecasting changes a belief, so a reference to it is a snapshot."""
         workers, rng = np.arange(7, dtype=np.int64), np.random.default_rng(3)
         belief = self.learnt(forecaster, workers, cut=0.2)
         before = frozen(belief)
@@ -141,14 +141,14 @@ class ForecasterSuite:
         assert frozen(belief) == before
 
     def test_the_same_run_times_give_the_same_forecast(self, forecaster: Forecaster[Any]) -> None:
-        """No clock and no randomness."""
+        """Forecasts depend on no clock and no randomness."""
         workers = np.arange(7, dtype=np.int64)
         one, other = (self.learnt(forecaster, workers, cut=0.2, nodes=2) for _ in range(2))
         roster = roster_of(workers, nodes=2)
         same_forecast(forecaster.forecast(one, roster), forecaster.forecast(other, roster))
 
     def test_a_belief_can_be_saved_and_restored(self, forecaster: Forecaster[Any]) -> None:
-        """And goes on as if nothing had happened."""
+        """A restored belief gives the same forecast after the next round as the saved one."""
         workers, rng = np.arange(7, dtype=np.int64), np.random.default_rng(4)
         belief = self.learnt(forecaster, workers, cut=0.2)
         restored = pickle.loads(frozen(belief))

@@ -1,4 +1,4 @@
-"""What every forecast must be, whoever made it."""
+"""The check that every forecast passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up run times for suites to show to forecasters and rules."""
+"""Synthetic run times and measurements, from which the suites let forecasters and rules learn."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def read_only(array: IntArray | FloatArray | BoolArray) -> None:
 def run_times(
     workers: IntArray, rng: np.random.Generator, cut: float = 0.0, nodes: int = 0, late: bool = False
 ) -> RunTimes:
-    """One round of log-normal run times with a common level, a share `cut` of them censored; read-only.
+    """Return one round of log-normal run times with a common level, some of them censored; read-only.
 
     Args:
         workers: `(n,)` ids.
         rng: the only source of randomness.
-        cut: part of the run times that are censored, at some part of what they would have been.
-        nodes: on how many machines they run, 0 where that is unknown.
+        cut: probability that a run time is censored, at 0.1 to 1 of its value.
+        nodes: number of machines that the workers run on; 0 if unknown.
         late: whether these are late reports.
     """
     n = len(workers)
@@ -36,13 +36,13 @@ def run_times(
 
 
 def table(rounds: int, workers: int, seed: int, holes: bool = False) -> Table:
-    """Log-normal run times of which one in eight is slow; with `holes` some workers fail and some are absent."""
+    """Return log-normal run times, one in eight slow; with `holes` some workers fail and some are absent."""
     rng = np.random.default_rng(seed)
     shape = (rounds, workers)
     seconds = rng.lognormal(0.0, 0.3, shape) * np.where(rng.random(shape) < 0.125, 5.0, 1.0)
     observed = np.ones(shape, dtype=np.bool_)
     if holes:
-        # The first worker is always there: a round needs one gradient.
+        # The first worker is always present: a round needs one gradient.
         mortal = np.arange(workers) > 0
         seconds[(rng.random(shape) < 0.1) & mortal] = np.nan
         observed = ~np.isnan(seconds) & ((rng.random(shape) >= 0.1) | ~mortal)
@@ -50,15 +50,15 @@ def table(rounds: int, workers: int, seed: int, holes: bool = False) -> Table:
 
 
 def shown(record: RoundRecord) -> Measured | None:
-    """What a round's gradients might have shown: a loss that falls and noise that comes to dominate.
+    """Return a synthetic measurement of a round: the loss falls, and the noise comes to dominate.
 
-    In every fifth round nobody looked.
+    Every fifth round, and a round without gradients, has none (None).
     """
     if record.version % 5 == 4 or not record.count:
         return None
     batch, gradient = 8, 3.0 * 0.8**record.version
     samples = batch * record.count
-    # One gradient alone cannot be told apart from the mean.
+    # A single gradient is the mean itself.
     small = samples if record.count == 1 else samples / 2
     return Measured(
         loss=2.0 * 0.9**record.version,

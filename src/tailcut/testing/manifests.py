@@ -1,7 +1,8 @@
-"""Checks the course of a training on servers from what its processes wrote down. Shares no code with the engine.
+"""Checks the course of a training on servers by the notes of its processes. Shares no code with the engine.
 
-Whose gradients an update is made of is told by the gradients themselves: shards write down digests of those that they
-have added, workers of those that they have computed. What the driver says of it is only compared with that.
+The gradients themselves tell which workers an update is made of: shards note digests of the gradients that
+they have added, workers of those that they have computed. The driver's record of a round is only compared
+with that.
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ from typing import TypeAlias, final
 from tailcut.testing.servers import Seen
 
 Gradient: TypeAlias = tuple[int, int]
-"""Who computed it, and the version that it was computed at."""
+"""The worker that computed a gradient, and the version that it was computed at."""
 Digests: TypeAlias = Mapping[int, tuple[str, ...]]
-"""By version, of each shard's piece of the parameters."""
+"""Digests of each shard's piece of the parameters, by version."""
 Computed: TypeAlias = dict[tuple[int, str], set[Gradient]]
-"""By shard and digest, whose piece of a gradient it is."""
+"""The gradients that a piece may be part of, by shard and digest of the piece."""
 
 
 @final
 class Violation(AssertionError):  # noqa: N818
-    """Something that must never happen."""
+    """An update was lost, doubled or mixed with another, or a process was given wrong parameters."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A shard's piece at a version, and the gradients that made it of the one before; digests."""
+    """Digests of a shard's piece at a version, and of the gradients that made it from the version before."""
 
     piece: str
     gradients: tuple[str, ...] = ()
@@ -41,22 +42,25 @@ def check(
     ended: int | None = None,
     known: Digests | None = None,
 ) -> dict[int, tuple[str, ...]]:
-    """Refuse a course in which an update was lost, doubled or mixed with another.
+    """Raise an error if an update was lost, doubled or mixed with another in the course of one driver.
 
-    It is the course of one driver, in which no accepted gradient was lost and nobody went back to a checkpoint.
+    In this course no accepted gradient was lost, and the run did not return to a checkpoint.
 
     Args:
-        seen: what workers and shards wrote down, in order.
-        shards: how many there are.
-        accepted: by the version that an update follows, the gradients that its round accepted, as the driver says.
-        ended: the version at which the run ended; None where its driver was killed.
-        known: the versions of the drivers before this one, which goes on from one of them; None for the first driver.
+        seen: the notes of workers and shards, in order.
+        shards: number of shards.
+        accepted: the gradients that each round accepted by the driver's record, by the version before its
+            update.
+        ended: the version at which the run ended; None if its driver was killed.
+        known: the versions of earlier drivers, from one of which this driver resumed; None for the first
+            driver.
 
     Returns:
-        The versions that all shards have made, after those of `known` that this driver went on from.
+        The digests of all versions that all shards have made, with those of `known` before this driver's
+        first.
 
     Raises:
-        Violation: says what.
+        Violation: the course is wrong; the message says how.
     """
     histories = [_history(seen, shard, known) for shard in range(shards)]
     first = min(histories[0], default=0)
@@ -77,7 +81,7 @@ def check(
 
 
 def _history(seen: Sequence[Seen], shard: int, known: Digests | None) -> dict[int, _Step]:
-    """What a shard was at each version: those that it was given and made in the end, one following from the other."""
+    """Return the final history of a shard: the versions that it was given or made, one following another."""
     steps: dict[int, _Step] = {}
     ways: dict[int, set[_Step]] = {}
     process, now = 0, None
@@ -85,7 +89,7 @@ def _history(seen: Sequence[Seen], shard: int, known: Digests | None) -> dict[in
         if each.kind != "shard" or each.number != shard:
             continue
         if each.process != process:
-            # Whoever is started anew has nothing.
+            # A shard that is started again has no parameters.
             process, now = each.process, None
         if each.point == "giving":
             now = each.version
@@ -93,7 +97,7 @@ def _history(seen: Sequence[Seen], shard: int, known: Digests | None) -> dict[in
         elif each.point == "applied":
             made, step = each.version + 1, _Step(each.what[0], each.what[1:])
             if now == made and steps[made] == step:
-                # An order that came twice and was carried out once.
+                # The order came twice and was carried out once.
                 continue
             if now != each.version:
                 raise Violation(f"Shard {shard} made version {made} when it had version {now}.")
@@ -106,7 +110,7 @@ def _history(seen: Sequence[Seen], shard: int, known: Digests | None) -> dict[in
 
 
 def _given(each: Seen, steps: dict[int, _Step], known: Digests | None) -> dict[int, _Step]:
-    """The history of a shard that goes on from what it was given."""
+    """Check the version that a shard was given; return its history up to there."""
     version, shard, (piece,) = each.version, each.number, each.what
     if steps:
         there = steps[version].piece if version in steps else None
@@ -133,7 +137,7 @@ def _check_step(shard: int, made: int, before: _Step, after: _Step) -> None:
 def _check_handed_out(
     seen: Sequence[Seen], histories: Sequence[Mapping[int, _Step]], first: int, ended: int | None
 ) -> None:
-    """Whatever workers were given is one version of all shards, and every version was given to one."""
+    """Check that workers were given all shards' pieces of one version, and each version went to a worker."""
     versions = set()
     for each in seen:
         if each.kind != "worker" or each.point != "computing":
@@ -157,7 +161,7 @@ def _check_handed_out(
 
 
 def _computed(seen: Sequence[Seen]) -> Computed:
-    """Whose pieces are whose."""
+    """Return the gradients that workers computed, by shard and digest of the piece."""
     computed: Computed = {}
     for each in seen:
         if each.kind == "worker" and each.point == "computed":
@@ -172,7 +176,7 @@ def _check_accepted(
     accepted: Mapping[int, Iterable[Gradient]],
     versions: range,
 ) -> None:
-    """All shards have added the same gradients, those that the round accepted, and none of them twice."""
+    """Check that all shards added the gradients that the round accepted, and none of them twice."""
     used: dict[Gradient, int] = {}
     for version in versions:
         added = [_added(shard, version, history, computed) for shard, history in enumerate(histories)]
@@ -192,7 +196,7 @@ def _check_accepted(
 
 
 def _added(shard: int, version: int, history: Mapping[int, _Step], computed: Computed) -> list[set[Gradient]]:
-    """Whose each of the gradients may be that a shard has added, in order."""
+    """Return, for each piece that a shard added, in order, the gradients that it may be part of."""
     added = [computed.get((shard, digest), set()) for digest in history[version + 1].gradients]
     if not all(added):
         raise Violation(f"Shard {shard} added to version {version} what no worker has computed.")

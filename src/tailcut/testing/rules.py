@@ -1,4 +1,4 @@
-"""The suite every rule passes."""
+"""The test suite that every rule passes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ ROUNDS, MICRO = 24, 8
 
 
 def forecasters() -> tuple[Forecaster[Any], ...]:
-    """Without any forecast, and with one."""
+    """Return a forecaster that never forecasts, and one that does."""
     return NoForecast(), Recent(window=5)
 
 
 def checked(decision: Decision, progress: Progress) -> Decision:
-    """Fail an assertion if a rule waits for what has already been."""
+    """Return a decision; fail an assertion if it waits for a moment or a count that has already passed."""
     assert isinstance(decision, Wait | Close)
     if isinstance(decision, Wait):
         assert decision.until is None or decision.until > progress.elapsed, "never wakes in the past"
@@ -48,7 +48,7 @@ def checked(decision: Decision, progress: Progress) -> Decision:
 
 @final
 class Watched:
-    """A policy that checks all its rule says; tells it of made-up gradients and keeps the states it went through."""
+    """A policy that checks every answer of its rule, adds synthetic measurements, and keeps its states."""
 
     def __init__(self, policy: Policy) -> None:
         self._inner = policy
@@ -57,38 +57,38 @@ class Watched:
 
     @property
     def opens_with_plan(self) -> bool:
-        """As the policy."""
+        """Return whether the policy opens rounds with its plan."""
         return self._inner.opens_with_plan
 
     def start(self) -> PolicyState:
-        """As the policy."""
+        """Return the policy's first state."""
         return self._inner.start()
 
     def plan(self, state: PolicyState, roster: Roster, overhead: Seconds, late_finish: bool) -> Any:
-        """As the policy."""
+        """Return the policy's plan; remember the roster for later checks."""
         self._roster = roster.workers
         return self._inner.plan(state, roster, overhead, late_finish)
 
     def decide(self, plan: Any, progress: Progress) -> Decision:
-        """As the policy, checked."""
+        """Return the policy's decision, checked."""
         return checked(self._inner.decide(plan, progress), progress)
 
     def learn(
         self, state: PolicyState, plan: Any, record: RoundRecord, reports: tuple[RunTimes, ...]
     ) -> PolicyState:
-        """As the policy, kept."""
+        """Return the policy's next state, and keep it."""
         record = replace(record, measured=shown(record))
         self.states.append(self._inner.learn(state, plan, record, reports))
         return self.states[-1]
 
     def weights(self, state: PolicyState) -> Weights:
-        """As the policy, checked: shares lie between 0 and 1."""
+        """Return the policy's weights, checked: they lie between 0 and 1."""
         weights = self._inner.weights(state)
         assert all(0.0 <= weight <= 1.0 for _, weight in weights)
         return weights
 
     def finishers(self, state: PolicyState, record: RoundRecord) -> IntArray:
-        """As the policy, checked: only who was cut can go on."""
+        """Return the policy's finishers, checked: only workers that were cut may finish, each named once."""
         chosen = self._inner.finishers(state, record)
         cut = record.roster.workers[record.fates == Fate.ABANDONED]
         assert np.isin(chosen, cut).all()
@@ -96,19 +96,19 @@ class Watched:
         return chosen
 
     def worker_deadline(self, plan: Any) -> Seconds | None:
-        """As the policy, checked."""
+        """Return the policy's deadline for workers, checked: None or positive, in seconds."""
         deadline = self._inner.worker_deadline(plan)
         assert deadline is None or deadline > 0.0
         return deadline
 
     def welcome_stale(self, plan: Any) -> IntArray:
-        """As the policy, checked: only who takes part can be welcome."""
+        """Return the workers whose stale gradients are welcome, checked: all take part in the round."""
         welcome = self._inner.welcome_stale(plan)
         assert np.isin(welcome, self._roster).all()
         return welcome
 
     def worth_starting(self, plan: Any, position: int, elapsed: Seconds) -> bool:
-        """As the policy, checked."""
+        """Return whether a worker is worth starting, checked: its position is valid, the answer a bool."""
         assert 0 <= position < len(self._roster)
         worth = self._inner.worth_starting(plan, position, elapsed)
         assert isinstance(worth, bool)
@@ -116,13 +116,13 @@ class Watched:
 
 
 def run(rule: Rule[Any, Any], forecaster: Forecaster[Any], times: Table, late_finish: bool = False) -> Run:
-    """The rule on those run times, everything it says checked."""
+    """Run the rule on a table of run times, with all its answers checked."""
     watched = Watched(Policy(forecaster, rule))
     return replay(times, watched, late_finish=late_finish, overhead=0.1, micro=MICRO)
 
 
 def openings(n: int, seed: int) -> Iterator[Opening]:
-    """Rounds of n workers: without a forecast, with one, and where late workers finish."""
+    """Return openings of rounds of n workers: without a forecast, with one, and where late workers finish."""
     rng, workers = np.random.default_rng(seed), np.arange(n, dtype=np.int64)
     forecaster = Recent(window=5)
     belief = forecaster.start()
@@ -134,13 +134,13 @@ def openings(n: int, seed: int) -> Iterator[Opening]:
 
 
 def progresses(n: int, seed: int) -> Iterator[Progress]:
-    """Rounds under way, from nothing to all but everything; read-only."""
+    """Return the progress of rounds, from no arrival to all but the first worker's; read-only."""
     rng = np.random.default_rng(seed)
     for elapsed in (0.0, 0.3, 1.0, 2.0, 9.0, 500.0):
         arrivals = rng.lognormal(0.0, 0.5, n)
         arrivals[arrivals > elapsed] = np.inf
         gone = (rng.random(n) < 0.2) & np.isinf(arrivals)
-        # Where everybody is in or gone a round is over, and no rule is asked.
+        # If all workers have arrived or are gone, the round is over, and no rule is asked.
         arrivals[0], gone[0] = np.inf, False
         read_only(arrivals)
         read_only(gone)
@@ -148,7 +148,7 @@ def progresses(n: int, seed: int) -> Iterator[Progress]:
 
 
 class RuleSuite:
-    """Override `rule`. Rules are tried without forecasts and with those of recent run times."""
+    """Tests of a rule, without forecasts and with those of recent run times. Override the fixture `rule`."""
 
     @pytest.fixture
     def rule(self) -> Rule[Any, Any]:
@@ -157,14 +157,14 @@ class RuleSuite:
 
     @pytest.mark.parametrize("n", [1, 2, 7])
     def test_it_never_waits_for_what_has_been(self, rule: Rule[Any, Any], n: int) -> None:
-        """Neither for a moment in the past nor for arrivals that are in."""
+        """The rule waits neither for a moment in the past nor for arrivals that are in."""
         for opening in openings(n, seed=n):
             plan = rule.plan(rule.start(), opening)
             for progress in progresses(n, seed=n):
                 checked(rule.decide(plan, progress), progress)
 
     def test_deciding_is_a_pure_function(self, rule: Rule[Any, Any]) -> None:
-        """Asked twice, in whatever order, it says the same."""
+        """The rule gives the same answers when it is asked twice, in another order."""
         for opening in openings(6, seed=1):
             plan = rule.plan(rule.start(), opening)
             asked = list(progresses(6, seed=1))
@@ -177,7 +177,7 @@ class RuleSuite:
     def test_a_round_takes_between_one_and_all(
         self, rule: Rule[Any, Any], n: int, holes: bool, late_finish: bool
     ) -> None:
-        """For any number of workers, and where they fail, leave and come back."""
+        """Each round accepts one gradient or more, for any number of workers, also if some fail or leave."""
         for forecaster in forecasters():
             times = table(ROUNDS, n, seed=n, holes=holes)
             simulated = run(rule, forecaster, times, late_finish)
@@ -200,7 +200,7 @@ class RuleSuite:
 
     @pytest.mark.parametrize("late_finish", [False, True])
     def test_a_state_is_a_snapshot(self, rule: Rule[Any, Any], late_finish: bool) -> None:
-        """What was remembered after some round leads to the same decisions whenever it is taken up again."""
+        """A state kept from an earlier round gives the same decisions each time it is used again."""
         times = table(ROUNDS, 6, seed=3)
         for forecaster in forecasters():
             policy = Policy(forecaster, rule)
@@ -215,7 +215,7 @@ class RuleSuite:
                 assert policy.welcome_stale(plans[0]).tolist() == policy.welcome_stale(plans[1]).tolist()
 
     def test_the_same_run_times_give_the_same_run(self, rule: Rule[Any, Any]) -> None:
-        """No clock and no randomness of its own."""
+        """The rule has no clock and no randomness of its own."""
         times = table(ROUNDS, 6, seed=4)
         for forecaster in forecasters():
             one, other = (run(rule, forecaster, times) for _ in range(2))
@@ -223,7 +223,7 @@ class RuleSuite:
             assert np.array_equal(one.elapsed, other.elapsed)
 
     def test_a_fixed_cutoff_is_what_it_says(self, rule: Rule[Any, Any]) -> None:
-        """A rule that names one behaves like it, whatever is forecast."""
+        """A rule that names a fixed cutoff behaves like it, with any forecast."""
         for n in (1, 2, 6):
             count = rule.fixed_count(n)
             if count is None:

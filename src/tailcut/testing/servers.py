@@ -1,12 +1,12 @@
-"""Scripted trouble for training on servers: processes that die at a point of their course, once; and what they leave.
+"""Fault injection for training on servers: processes that die at a point, once, and the notes they leave.
 
     strikes = Strikes(folder, (Strike("shard", 1, "applying", 7),))
     train(ray, Plan(…, prepare=strikes))
 
-Every process writes a line for each point it comes to, at once and in full, so that a death loses none; `seen` reads
-them back. Points, each with digests of what is in hand there: of workers `computing` (the pieces of the parameters) and
-`computed` (those of the gradient); of shards `giving` (the piece that it is given), `applying`, `stepped` and `applied`
-(its piece after the update, then each gradient that it has added).
+Every process writes a line for each point it reaches, at once and in full, so that a death loses none; `seen`
+reads them back. Points, with the digests in their lines: of workers `computing` (the pieces of the
+parameters) and `computed` (the pieces of the gradient); of shards `giving` (the piece that it is given),
+`applying`, `stepped` and `applied` (its piece after the update, then each gradient that it has added).
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ from typing import final
 from tailcut.engines.live import points
 
 PATIENCE = 10.0
-"""Seconds that a death waits for another process."""
+"""Longest time that a death waits for another process, in seconds."""
 DIGEST = 16
-"""Characters of a digest."""
+"""Characters in a digest."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """A death.
+    """A planned death of one process.
 
     Attributes:
-        kind: `worker` or `shard`. number: which; None for whoever comes there first.
-        point: at which. version: or the first one after it.
-        after: number of another of its kind that must have applied the same version first; None for nobody.
+        kind: `worker` or `shard`.
+        number: number of the worker or shard; None for the first that reaches the point.
+        point: the point at which it dies.
+        version: the first version at which it may die.
+        after: number of another process of its kind whose update of that version it waits for; None for none.
     """
 
     kind: str
@@ -48,7 +50,7 @@ class Strike:
 @final
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A process came to a point: which process, what it is, where, and digests of what it had in hand."""
+    """A note that a process reached a point; `what` holds the digests of its data there."""
 
     process: int
     kind: str
@@ -61,18 +63,18 @@ class Seen:
 @final
 @dataclass(frozen=True, slots=True)
 class Strikes:
-    """To be called in every new process, as `prepare` of a plan.
+    """Carries out deaths and writes notes; each new process calls it, as `prepare` of a plan.
 
     Attributes:
-        folder: for notes, and for what has struck already.
-        each: deaths, each of which happens once.
+        folder: folder for notes, and for a file per death that has happened.
+        each: the deaths, each of which happens once.
     """
 
     folder: Path
     each: tuple[Strike, ...] = ()
 
     def __call__(self, kind: str, number: int) -> None:
-        """Watch this process from here on."""
+        """Write notes of this process from now on, and kill it where a death is due."""
         notes = self.folder / f"{kind}.{number}.{os.getpid()}.jsonl"
 
         def watch(point: str, version: int, what: bytes, accepted: tuple[int, ...]) -> None:
@@ -88,12 +90,12 @@ class Strikes:
         points.watch(watch)
 
     def struck(self) -> int:
-        """Deaths so far."""
+        """Return the number of deaths so far."""
         return len(list(self.folder.glob("struck.*")))
 
     def seen(self) -> list[Seen]:
-        """All notes, in the order in which they were written: all processes are of this machine, and read one clock."""
-        # A last line without an end is being written.
+        """Return all notes in order of time: all processes run on this machine, and read one clock."""
+        # A last line without a line break is still being written.
         whole = [file.read_text().rpartition("\n")[0] for file in sorted(self.folder.glob("*.jsonl"))]
         lines = [json.loads(line) for text in whole for line in text.splitlines()]
         return [_seen(*line[1:]) for line in sorted(lines, key=lambda line: line[0])]
@@ -103,7 +105,7 @@ class Strikes:
         return is_here and strike.number in (None, number)
 
     def _wait_for(self, strike: Strike, version: int) -> None:
-        """Until another one has come to its end, or for a while."""
+        """Wait until the process named by `after` has applied this version, at most `PATIENCE` seconds."""
         until = time.monotonic() + PATIENCE
         while strike.after is not None and time.monotonic() < until:
             if any(
@@ -115,7 +117,7 @@ class Strikes:
             time.sleep(0.01)
 
     def _is_first(self, place: int) -> bool:
-        """Of several that come at once only one dies, and it does not die again."""
+        """Claim a death for this process; return whether no other process had claimed it."""
         try:
             os.close(os.open(self.folder / f"struck.{place}", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         except FileExistsError:

@@ -1,4 +1,4 @@
-"""The parameters that accepted sets make, in one process and one piece; shares no code with the driver."""
+"""Replays the updates of accepted sets in one process and one piece, by the engine's own arithmetic."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def replayed(
     skipped: Collection[int] = (),
     jobs_of: Callable[[RoundRecord], Sequence[Job]] | None = None,
 ) -> Vector:
-    """Make every update again, one after the other.
+    """Make every update again, one after another.
 
     Args:
-        rounds: of a run from its beginning, each once, in order.
-        setting: what was trained; nobody is delayed here.
-        recipe: how gradients became updates.
-        workers: that there are when all take part.
-        skipped: rounds of which nothing was added.
-        jobs_of: which jobs a round took the gradients of, in the order in which they came; None for a synchronous run,
-            whose records tell.
+        rounds: rounds of a run from its beginning, each once, in order.
+        setting: the training; delays are left out.
+        recipe: the way from gradients to updates.
+        workers: number of workers when all take part.
+        skipped: versions of rounds of which no gradient was added.
+        jobs_of: returns the jobs whose gradients a round accepted, in order of arrival; None for a
+            synchronous run, where the record says them.
 
     Returns:
-        `(parameters,)` after the last.
+        `(parameters,)` after the last round.
     """
     prompt = Setting(setting.task, setting.batch, setting.seed)
     vector = net_of(setting.task(), setting.seed).vector.numpy().copy()
@@ -68,7 +68,7 @@ def replayed(
 
 
 def _jobs(record: RoundRecord) -> list[Job]:
-    """What was accepted, in the order in which it came."""
+    """Return the jobs whose gradients a synchronous round accepted, in order of arrival."""
     is_in = record.accepted > 0
     workers = record.roster.workers[is_in][np.argsort(record.arrivals[is_in], kind="stable")]
     return [Job(worker, record.version, record.version) for worker in workers.tolist()]

@@ -1,4 +1,4 @@
-"""The suite every task passes."""
+"""The test suite that every task passes."""
 # ruff: noqa: E402
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ from tailcut.types import IntArray
 
 WORKERS, NUMBERS, SIZE, SEED = (3, 0, 7), (2, 5, 2), 2, 11
 RTOL, ATOL = 1e-3, 1e-5
-"""Two orders of adding up the same numbers, in single precision."""
+"""Tolerances for sums of the same numbers in two orders, in single precision."""
 
 
 def whole(numbers: Sequence[int]) -> IntArray:
-    """As an array."""
+    """Return numbers as an array of integers."""
     return np.array(numbers, dtype=np.int64)
 
 
 def batch_of(task: Task, which: Sequence[int] = (0, 1, 2), size: int = SIZE, seed: int = SEED) -> Batch:
-    """Mini-batches of some of three workers."""
+    """Return the mini-batches of some of three workers."""
     workers, numbers = ([all_[k] for k in which] for all_ in (WORKERS, NUMBERS))
     return task.batches(whole(workers), whole(numbers), size, seed)
 
 
 def same(one: Batch, other: Batch) -> bool:
-    """Whether two batches are equal to the last bit."""
+    """Return whether two batches are equal to the last bit."""
     return len(one) == len(other) and all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 def rows(batch: Batch, which: slice) -> Batch:
-    """Some samples of a batch."""
+    """Return some samples of a batch."""
     return tuple(part[which] for part in batch)
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """Batches one after the other."""
+    """Return batches joined one after another."""
     return tuple(torch.cat(parts) for parts in zip(*batches, strict=True))
 
 
 def gradient(task: Task, net: torch.nn.Module, batch: Batch) -> Tensor:
-    """Of the mean loss over a batch, as one vector."""
+    """Return the gradient of the mean loss over a batch, as one vector."""
     parts = torch.autograd.grad(task.losses(net, batch).mean(), list(net.parameters()))
     return torch.cat([part.flatten() for part in parts])
 
 
 class TaskSuite:
-    """Override `task`."""
+    """Tests of a task. Override the fixture `task`."""
 
     @pytest.fixture
     def task(self) -> Task:
@@ -65,37 +65,37 @@ class TaskSuite:
         raise NotImplementedError("Override the fixture `task` to say which task is tested.")
 
     def test_the_same_seed_gives_the_same_batch(self, task: Task) -> None:
-        """To the last bit, and another seed another one."""
+        """Batches of one seed are equal to the last bit, and another seed gives another batch."""
         assert same(batch_of(task), batch_of(task))
         assert not same(batch_of(task), batch_of(task, seed=SEED + 1))
 
     def test_every_worker_and_every_number_has_its_own_samples(self, task: Task) -> None:
-        """None is a copy of another."""
+        """No mini-batch is a copy of another."""
         workers, numbers = whole([0, 1, 0, 1]), whole([0, 0, 1, 1])
         batch = task.batches(workers, numbers, 8, SEED)
         parts = [rows(batch, slice(8 * k, 8 * k + 8)) for k in range(4)]
         assert not any(same(parts[i], parts[j]) for i in range(4) for j in range(i))
 
     def test_workers_at_once_are_the_same_as_one_by_one(self, task: Task) -> None:
-        """In the order asked for."""
+        """A batch of several workers has their mini-batches in the order asked for."""
         assert same(batch_of(task), joined([batch_of(task, [k]) for k in range(3)]))
 
     def test_the_order_of_workers_does_not_matter(self, task: Task) -> None:
-        """Each gets what it gets."""
+        """Each worker gets the same mini-batch at any place in the order."""
         assert same(batch_of(task, (2, 0, 1)), joined([batch_of(task, [k]) for k in (2, 0, 1)]))
 
     def test_a_smaller_mini_batch_is_the_beginning_of_a_larger_one(self, task: Task) -> None:
-        """Who stops early has done the first samples."""
+        """A smaller mini-batch is the first samples of a larger one, so a worker may stop early."""
         assert same(batch_of(task, [1], size=1), rows(batch_of(task, [1], size=4), slice(1)))
 
     def test_a_batch_has_as_many_rows_as_samples(self, task: Task) -> None:
-        """In every tensor, also for the task's own mini-batch."""
+        """Every tensor of a batch has one row per sample, for mini-batches of the task's own size."""
         assert task.batch >= 1
         for part in batch_of(task, size=task.batch):
             assert part.shape[0] == 3 * task.batch
 
     def test_there_is_one_finite_loss_for_each_sample(self, task: Task) -> None:
-        """And none depends on the other samples of the batch."""
+        """Each sample has one finite loss, which does not depend on the other samples of the batch."""
         net, batch = task.net(SEED), batch_of(task)
         losses = task.losses(net, batch).detach()
         assert losses.shape == (3 * SIZE,)
@@ -104,7 +104,7 @@ class TaskSuite:
         torch.testing.assert_close(torch.cat(alone), losses, rtol=RTOL, atol=ATOL)
 
     def test_the_gradient_of_all_is_the_mean_of_the_gradients(self, task: Task) -> None:
-        """So workers can go through the net together; and it is finite and not zero."""
+        """The gradient of a joined batch is the mean of the workers' gradients, finite and not zero."""
         net = task.net(SEED)
         apart = [gradient(task, net, batch_of(task, [k])) for k in range(3)]
         together = gradient(task, net, batch_of(task))
@@ -137,7 +137,7 @@ class TaskSuite:
             )
 
     def test_a_net_depends_on_its_seed_alone(self, task: Task) -> None:
-        """Torch's global generator is neither used nor moved on."""
+        """A net neither uses nor advances torch's global random generator."""
         torch.manual_seed(5)
         before = torch.get_rng_state()
         one = torch.nn.utils.parameters_to_vector(task.net(SEED).parameters()).detach()
@@ -151,7 +151,7 @@ class TaskSuite:
         assert not torch.equal(one, other)
 
     def test_nothing_else_uses_global_randomness(self, task: Task) -> None:
-        """Neither batches nor losses nor evaluations, of torch or of NumPy."""
+        """Batches, losses and evaluations advance no global random generator, of torch or NumPy."""
         net = task.net(SEED)
         before, legacy = torch.get_rng_state(), np.random.get_state()[1].copy()  # type: ignore[index] # noqa: NPY002
         task.losses(net, batch_of(task))
@@ -160,7 +160,7 @@ class TaskSuite:
         assert np.array_equal(np.random.get_state()[1], legacy)  # type: ignore[index] # noqa: NPY002
 
     def test_an_evaluation_has_the_loss_and_the_figure_of_the_target(self, task: Task) -> None:
-        """All finite at the start, where the target is not reached yet; the same every time."""
+        """The figures are finite and repeatable, and those of a new net have not reached the target."""
         net = task.net(SEED)
         figures = task.evaluate(net)
         assert {"loss", task.target.figure} <= set(figures)
@@ -169,7 +169,7 @@ class TaskSuite:
         assert task.evaluate(net) == figures
 
     def test_an_evaluation_changes_nothing(self, task: Task) -> None:
-        """Neither parameters nor mode; and it leaves no gradients."""
+        """An evaluation changes neither parameters nor training mode, and leaves no gradients."""
         net = task.net(SEED)
         before = torch.nn.utils.parameters_to_vector(net.parameters()).detach().clone()
         assert net.training
@@ -179,7 +179,7 @@ class TaskSuite:
         assert all(parameter.grad is None for parameter in net.parameters())
 
     def test_work_is_a_positive_multiple(self, task: Task) -> None:
-        """Of 1 on average, within a factor of two, and the same whenever it is asked for."""
+        """Work is positive, 1 on average within a factor of two, and the same each time it is asked for."""
         found = [task.work(worker, number, SEED) for worker in range(20) for number in range(20)]
         assert all(0.0 < value < math.inf for value in found)
         assert 0.5 < np.mean(found) < 2.0

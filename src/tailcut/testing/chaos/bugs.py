@@ -1,8 +1,8 @@
-"""Mistakes that an engine could have, made in every process of a run, to see whether the checker finds them.
+"""Bugs that an engine could have, put into every process of a run to test that the checker finds them.
 
-The engine knows nothing of them. Python looks for a `sitecustomize` before it runs anything; the one that is put on the
-path here changes a module of the engine right after that was imported. This file is run by itself there, so it imports
-nothing of tailcut.
+The engine has no code for them. Python imports `sitecustomize` before it runs anything; the one that
+is put on the path here patches a module of the engine right after its import. It runs this file alone, so
+this file imports nothing of tailcut at its top.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from types import ModuleType
 from typing import Any, TypeAlias, final
 
 BUG = "TAILCUT_BUG"
-"""Environment variable: the name of the bug."""
+"""Environment variable that holds the name of the bug."""
 CHAOS = "TAILCUT_CHAOS"
-"""Environment variable: the folder of the run."""
+"""Environment variable that holds the folder of the run."""
 _LIVE = "tailcut.engines.live"
 Patch: TypeAlias = Callable[[Any], None]
 
 
 def planted(name: str, root: Path) -> dict[str, str]:
-    """What processes need in their environment to have a bug."""
+    """Prepare a bug; return the environment variables with which a process has it."""
     from tailcut.errors import ParameterError
 
     if name not in BUGS:
@@ -46,13 +46,13 @@ def planted(name: str, root: Path) -> dict[str, str]:
 
 
 def plant() -> None:
-    """Have the bug that the environment names, in this process."""
+    """Put the bug that the environment names into this process."""
     sys.meta_path.insert(0, _Finder(BUGS[os.environ[BUG]]))
 
 
 @final
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds some modules as usual, and has them changed when they are loaded."""
+    """Finds the modules to patch as usual, and patches each after its import."""
 
     def __init__(self, patches: Mapping[str, Patch]) -> None:
         self._patches = patches
@@ -81,7 +81,7 @@ class _Loader(importlib.abc.Loader):
         self._patch(module)
 
 
-# -- naive repeat: after a death the closed round is done again by all, also by who had completed it ----------------
+# -- naive repeat: after a death all workers repeat the closed round, also those that had completed it ------
 
 
 def _back_to_the_round(change: Any) -> None:
@@ -131,7 +131,7 @@ def _reduce_in_place(updating: Any) -> None:
     reduce = updating.reduce
 
     def in_place(group: Any, me: int, accepted: Any, source: Any, out: Any, *more: Any, **named: Any) -> None:
-        # Through shared memory nothing is written to the result before all is there: this bug is one of rings.
+        # Through shared memory the result is written only when complete: only a ring can have this bug.
         named["shared"] = None
         out.copy_(source)
         try:
@@ -143,11 +143,11 @@ def _reduce_in_place(updating: Any) -> None:
     updating.reduce = in_place
 
 
-# -- no promise: a reduction is completed after it was said that it would not be ----------------------------------
+# -- no promise: a worker completes a reduction after it has reported that it will not -------------------
 
 
 def _break_the_promise(updating: Any) -> None:
-    """Who completes a reduction in which somebody died denies it, and comes out with it when it is repeated."""
+    """Let a worker that completes a reduction with a death in it deny that, and use the result later."""
     reduce, make, made = updating.reduce, updating.Updating.make, updating.Update.made
     struck = Path(os.environ[CHAOS]) / "struck"
     now: list[Any] = []

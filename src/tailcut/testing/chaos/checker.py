@@ -1,17 +1,19 @@
-"""Judges a run by the journals of its workers alone: no update lost, doubled, forked, or made of a spoilt gradient.
+"""Checks a run by its workers' journals alone: no update lost, doubled, forked, or made of a spoilt gradient.
 
-It shares no code with the engine. What it asks for:
+The checker shares no code with the engine. It requires:
 
 1. Each life of a worker applies versions one after another; only a copy of the state takes it elsewhere.
-2. All who applied a version did so by the same updates (chain), of the same gradients, and had the same numbers after.
-   An update that is not on the run's course is excused only if nobody who could have handed it on was left: each life
-   that has it ended there, or was silent until the others had gone on and then copied their state; or all ended,
-   wherever they had come with it, before anybody made that version anew.
-3. Who has promised that nothing of an epoch completes any more applies nothing before it has entered the next.
-4. Whose gradient is in an update had submitted one for that version, before.
-5. Those who came to the end are at the same version with the same numbers, and the course up to there is whole.
-6. A process that makes the same updates once more has these numbers, to floating-point tolerance.
-7. A checkpoint is published only of a version that is on the course, and that nobody has still to come to.
+2. All workers that applied a version did so by the same updates (history hash), of the same gradients, and
+   had the same parameters afterwards. An update that is not on the run's course is allowed only if no worker
+   was left that could have handed it on: each life that has it ended there, or was silent until the others
+   had continued and then copied their state; or all these lives ended before another worker made that version
+   anew.
+3. A worker that has reported that nothing of its epoch completes any more (`stopped`) applies nothing before
+   it has entered the next epoch.
+4. A worker whose gradient is in an update had submitted one for that version before.
+5. All workers that reached the end have the same version and parameters, and the course up to there is whole.
+6. A process that makes the same updates again gets these parameters, to floating-point tolerance.
+7. A checkpoint is published only of a version on the course that no other worker has still to apply.
 """
 
 from __future__ import annotations
@@ -27,22 +29,23 @@ from tailcut.testing.chaos.journals import Life, Line, lives
 from tailcut.testing.chaos.replay import TOLERANCE, Setting, deviation
 
 SILENCE = 0.5
-"""Seconds after which a worker may be given up by the others."""
+"""Seconds of silence after which the other workers may continue without a worker."""
 MOST = 20
-"""Violations that are told one by one."""
+"""Most violations that are listed one by one."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found.
+    """The result of a check.
 
     Attributes:
-        violations: sentences; none where all is well.
-        versions: on the course.
-        lives: of all workers.
-        abandoned: updates that nobody was left to hand on.
-        deviation: of the final numbers from those of a process that made the updates once more, relative.
+        violations: one sentence per violation; empty if the run is correct.
+        versions: the newest version on the course.
+        lives: number of lives, of all workers together.
+        abandoned: number of updates that are not on the course.
+        deviation: largest difference of the final parameters from a replay of the updates, relative to the
+            largest parameter.
     """
 
     violations: tuple[str, ...]
@@ -53,7 +56,7 @@ class Verdict:
 
 
 def check(folder: Path) -> Verdict:
-    """The verdict on the journals in a folder."""
+    """Return the verdict on the journals in a folder."""
     found = lives(folder)
     course = course_of(found)
     abandoned = {
@@ -106,7 +109,10 @@ def _in_order(piece: Stretch) -> Iterator[str]:
 
 
 def _begins_well(piece: Stretch, course: Course, made: Collection[tuple[int, str]]) -> Iterator[str]:
-    """A version that was lost with all who had it is made anew; until then the lost one is the right one."""
+    """Check the state with which a stretch begins.
+
+    A version that was lost with all workers that had it is made anew; until then the lost one is correct.
+    """
     version = course.updates.get(piece.begin)
     if not piece.digest or version is None or version.digest == piece.digest:
         return
@@ -130,7 +136,7 @@ def _agrees(piece: Stretch, course: Course) -> Iterator[str]:
 
 
 def _promises(life: Life) -> Iterator[str]:
-    """Between an answer and the next epoch nothing completes."""
+    """Check that nothing completes between a `stopped` of a life and its entry into the next epoch."""
     promised: Line | None = None
     for line in life.lines:
         if line.what == "stopped":
@@ -146,7 +152,7 @@ def _promises(life: Life) -> Iterator[str]:
 
 
 def _strays(life: Life, course: Course, found: Sequence[Life]) -> Iterator[str]:
-    """Updates that are not on the course, and that somebody could have handed on."""
+    """Find updates that are not on the course although a live worker could have handed them on."""
     pieces = stretches(life)
     for place, piece in enumerate(pieces):
         stray = next((line for line in piece.updates if not course.has(line)), None)
@@ -167,9 +173,10 @@ def _strays(life: Life, course: Course, found: Sequence[Life]) -> Iterator[str]:
 
 
 def _was_alone(life: Life, stray: Line, found: Sequence[Life]) -> bool:
-    """Whether all who had an update ended before anybody made its version otherwise: nobody was left to hand it on.
+    """Return whether no life was left to hand on an update when its version was made by another update.
 
-    Or everybody who made it otherwise had ended before this life began: a run that is killed as a whole loses updates.
+    All lives that had it ended before. Lives that ended before this one began do not count as having made the
+    version otherwise: a run that is killed as a whole loses updates.
     """
     having = [other for other in found if any(_is_same(line, stray) for line in other.applied)]
     ended = max(other.last for other in having)
@@ -187,7 +194,7 @@ def _is_same(one: Line, other: Line) -> bool:
 
 
 def _without_copy(lines: Sequence[Line], last: bool) -> Sequence[Line]:
-    """Without the entry of the epoch in which a life copied another state, or died over it."""
+    """Cut lines before the first entry into an epoch if the life copied a state after it, or died there."""
     entries = [place for place, line in enumerate(lines) if line.what == "entering"]
     if not entries:
         return lines
@@ -201,7 +208,7 @@ def _without_copy(lines: Sequence[Line], last: bool) -> Sequence[Line]:
 
 
 def _since_submitting(lines: Sequence[Line], place: int) -> Sequence[Line]:
-    """From the gradient on that was submitted last before a line."""
+    """Return the lines from the last `submitting` before a line onwards."""
     begins = [n for n, line in enumerate(lines[:place]) if line.what == "submitting"]
     return lines[begins[-1] if begins else 0 :]
 
@@ -270,7 +277,7 @@ def _published(found: Sequence[Life], course: Course) -> Iterator[str]:
 
 
 def _behind(found: Sequence[Life], published: Line) -> list[int]:
-    """Who applied that version, or one before it, only later."""
+    """Return the workers that applied the published version, or an earlier one, after its publication."""
     return sorted(
         {
             life.worker
@@ -282,7 +289,7 @@ def _behind(found: Sequence[Life], published: Line) -> list[int]:
 
 
 def _apart(found: Sequence[Life], course: Course, folder: Path) -> float:
-    """How far the final numbers are from those of a replay; 0 where nobody has left any."""
+    """Return the deviation of the final parameters from a replay; 0 without an ended life or whole course."""
     whole = list(course.updates) and sorted(course.updates) == list(range(1, course.newest + 1))
     ended = next((line for life in found if (line := life.ended) is not None), None)
     if ended is None or not whole:

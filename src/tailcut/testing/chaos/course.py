@@ -1,4 +1,4 @@
-"""The one course of updates that a run has taken, found from the journals of its workers, backwards from its end."""
+"""The course of a run: its one sequence of updates, found in the workers' journals from the end backwards."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from tailcut.testing.chaos.journals import Life, Line
 @final
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Updates by the version they made, each as some worker noted it, and what is wrong with them."""
+    """The updates by the version they made, each as one worker noted it, and the violations found in them."""
 
     updates: dict[int, Line] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
 
     @property
     def newest(self) -> int:
-        """Version at its end."""
+        """The version at the end of the course."""
         return max(self.updates, default=0)
 
     def has(self, line: Line) -> bool:
-        """Whether an update is on it."""
+        """Return whether an update is on the course."""
         return line.version in self.updates and self.updates[line.version].chain == line.chain
 
 
 @final
 @dataclass(frozen=True)
 class Stretch:
-    """What one life did from one state that it was given to the next.
+    """The lines of one life from one state that it was given to the next.
 
     Attributes:
-        life: whose.
-        begin: version of the state.
-        digest: of its parameters; empty where nobody says.
-        lines: from there on.
+        life: the life that these lines are part of.
+        begin: version of the state at the beginning.
+        digest: digest of the parameters at the beginning; empty if no line says it.
+        lines: the lines from there on.
     """
 
     life: Life
@@ -47,17 +47,17 @@ class Stretch:
 
     @cached_property
     def updates(self) -> list[Line]:
-        """That it applied."""
+        """The updates that the worker applied."""
         return [line for line in self.lines if line.what == "applied"]
 
     @property
     def ended(self) -> bool:
-        """Whether it came to the end of the run."""
+        """Return whether the worker reached the end of the run."""
         return any(line.what == "ended" for line in self.lines)
 
 
 def stretches(life: Life) -> list[Stretch]:
-    """A life, cut where it copied a state."""
+    """Cut a life where it was given a state: a copy, a checkpoint, or the first one."""
     found, begin, digest, lines = list[Stretch](), 0, "", list[Line]()
     for line in life.lines:
         if line.what in ("copied", "resumed") or (
@@ -70,13 +70,13 @@ def stretches(life: Life) -> list[Stretch]:
 
 
 def _applied_or_copied(life: Life, begun: Line) -> bool:
-    """Whether a life had a state before it says that it has begun."""
+    """Return whether a life had a state before its line `begun`."""
     before = life.lines[: life.lines.index(begun)]
     return any(line.what in ("applied", "copied", "resumed") for line in before)
 
 
 def course_of(lives: Sequence[Life]) -> Course:
-    """That of those who came to the end; of who came furthest where nobody did."""
+    """Return the course of the workers that reached the end; of the one that got furthest if none did."""
     pieces = [piece for life in lives for piece in stretches(life) if piece.updates]
     at_the_end = [piece for piece in pieces if piece.ended] or pieces
     course, before = Course(), _before(pieces)
@@ -100,7 +100,7 @@ def course_of(lives: Sequence[Life]) -> Course:
 
 
 def _before(pieces: Sequence[Stretch]) -> dict[tuple[int, str], dict[tuple[str, str], Line]]:
-    """For every update, those that some worker had applied just before; by digest where it had copied that state."""
+    """Find for every update those that a worker applied just before; after a copy, those with its digest."""
     by_digest: dict[tuple[int, str], list[Line]] = {}
     for piece in pieces:
         for update in piece.updates:

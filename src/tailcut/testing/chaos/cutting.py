@@ -1,4 +1,4 @@
-"""A run in two places whose connection is cut for a while; its workers are started one by one, as a scheduler would."""
+"""A run on two sides of a network whose connection is cut for a while; its workers are started one by one."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ from tailcut.testing.chaos.view import View
 from tailcut.types import Seconds
 
 PORT = "29577"
-"""Of the store: the left place is all its own."""
+"""Port of the store (MASTER_PORT), fixed because no other process uses the left namespace."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What came of it.
+    """The result of a run whose connection was cut.
 
     Attributes:
-        went_on: seconds from the cut until the controller's side applied an update without the others.
+        went_on: seconds from the cut until the controller's side applied an update without the others; None
+            if never.
         by_themselves: updates that the other side applied while it was cut off, half a second after the cut and later.
-        together: seconds from the mending until all take part again.
-        violations: of the checker, and of the run.
+        together: seconds from the repair until all workers of the other side had applied an update; None if
+            never.
+        violations: sentences of the checker, and about the run itself.
     """
 
     went_on: float | None
@@ -44,14 +46,14 @@ class Cut:
 
 
 def cut_run(plan: Plan, root: Path, away: int, seconds: Seconds, limit: Seconds) -> Cut:
-    """Run until all take part, cut the last few workers off for some seconds, and see all to the end.
+    """Run until all workers take part, cut the last few off for some seconds, and continue to the end.
 
     Args:
-        plan: without faults.
-        root: folder that is not there yet.
-        away: workers on the other side.
-        seconds: that the cut lasts.
-        limit: seconds for the whole run.
+        plan: a plan without faults.
+        root: folder of the run, which does not exist yet.
+        away: number of workers on the other side.
+        seconds: duration of the cut, in seconds.
+        limit: longest time for the whole run, in seconds.
     """
     folder = Folder(root)
     folder.prepare(plan)
@@ -92,7 +94,7 @@ def _seen_through(
     seconds: Seconds,
     until: Seconds,
 ) -> tuple[list[Seconds], str]:
-    """When the cable was cut and mended; and why it did not come to that, if so."""
+    """Return the clock's seconds of cut and repair, and what went wrong with the run; empty if nothing."""
     view, times = View(folder, plan.workers), list[Seconds]()
 
     def wait(done: Callable[[], bool]) -> bool:
@@ -151,7 +153,7 @@ def _judged(folder: Folder, plan: Plan, away: int, times: list[Seconds], problem
 
 
 def _all_again(there: list[Life], mended: Seconds) -> float | None:
-    """Seconds until each of them had applied an update."""
+    """Return the seconds from the repair until all these lives had applied an update; None if never."""
     firsts = [next((line.at for line in life.applied if line.at > mended), None) for life in there]
     known = [first for first in firsts if first is not None]
     return max(known) - mended if known and len(known) == len(firsts) else None

@@ -1,4 +1,4 @@
-"""A small disk of its own for what the engine writes, so that it can be filled. Needs root."""
+"""A small disk for the files that the engine writes, so that a fault can fill it. Needs root."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FILLER = "filler"
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[None]:
-    """A folder that is there is a disk for as long as this lasts.
+    """Mount a small disk at an existing folder while the context lasts.
 
     Raises:
-        InputError: this machine does not allow it.
+        InputError: this machine does not allow the mount.
     """
     mount = ["mount", "-t", "tmpfs", "-o", f"size={MEGABYTES}m", "tmpfs", str(folder)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
@@ -31,17 +31,17 @@ def small_disk(folder: Path) -> Iterator[None]:
 
 
 def fill(folder: Path) -> None:
-    """Leave no byte of room on a disk; one that is not small is left alone."""
+    """Fill the disk mounted at a folder to the last byte; do nothing if none is mounted there."""
     if not folder.is_mount():
         return
     with (folder / FILLER).open("wb", buffering=0) as file:
         for size in (1 << 20, 1 << 12, 1):
-            # A block that no longer fits is followed by smaller ones.
+            # When a block no longer fits, smaller ones fill the rest.
             with suppress(OSError):
                 while file.write(bytes(size)) == size:
                     pass
 
 
 def empty(folder: Path) -> None:
-    """Make room again."""
+    """Free the space that `fill` took."""
     (folder / FILLER).unlink(missing_ok=True)

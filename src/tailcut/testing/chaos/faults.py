@@ -1,8 +1,9 @@
-"""A plan of trouble: plain data that says who is struck, where in the protocol, and in what way.
+"""A plan of faults: plain data that says which process is struck, where in the protocol, and in what way.
 
-A fault is carried out by its victim itself, when it comes to a point of the protocol (`tailcut.engines.live.points`, or
-`computing`), or from outside, at no point in particular. Faults come in the order of the plan. One plan and one seed
-strike the same workers at the same points in the same order; which version that is depends on the machine.
+The victim carries out a fault on itself when it reaches a point of the protocol
+(`tailcut.engines.live.points`, or `computing`); a fault from outside strikes at no point in particular.
+Faults come in the order of the plan. One plan and one seed strike the same workers at the same points in the
+same order; the version depends on the machine.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from tailcut.errors import ParameterError
 from tailcut.types import Seconds
 
 ANYBODY = -1
-"""A victim: whoever comes to the point first."""
+"""Victim: the worker that reaches the point first."""
 CONTROLLER = -2
-"""A victim, from outside."""
+"""Victim: the controller, which is struck from outside."""
 ACCEPTED = -3
-"""In `also`: all others in the victim's last update."""
+"""Entry of `also` that means all other workers in the victim's last update."""
 OUTSIDE = "outside"
-"""No point in particular."""
+"""Point of a fault that is carried out from outside, at no point in particular."""
 POINTS = (
     *(
         "computing",
@@ -42,28 +43,28 @@ POINTS = (
 )
 DEEDS = ("kill", "orphan", "stop", "throttle", "fill")
 SHARE = 0.2
-"""Of the time that a throttled process runs."""
+"""Share of the time that a throttled process runs."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One of them.
+    """One fault of a plan.
 
     Attributes:
-        number: in the plan.
+        number: its place in the plan, from 0.
         victim: a worker, or `ANYBODY`, or `CONTROLLER`.
-        point: where it is struck.
+        point: the point of the protocol at which it strikes, or `OUTSIDE`.
         deed: `kill`; `orphan`: the victim lives, and all others in `also` are killed; `stop` for some seconds;
-            `throttle` likewise; `fill` the disk that the engine writes to likewise.
-        left: segments of a ring that are still to come, at the point `segment`.
+            `throttle` for some seconds; `fill` the disk that the engine writes to for some seconds.
+        left: at the point `segment`, the segments of the reduction that are still to come.
         delay: seconds between the point and the deed.
-        seconds: that the deed lasts.
-        also: who is killed at the same moment: workers, `CONTROLLER`, or `ACCEPTED`.
-        calm: it waits until everybody takes part.
-        pause: seconds after the fault before it, at least; of the first, after the start of the run.
-        gap: versions from then on.
-        phase: what it stands for in a table.
+        seconds: duration of a `stop`, `throttle` or `fill`, in seconds.
+        also: processes killed at the same moment: workers, `CONTROLLER`, or `ACCEPTED`.
+        calm: whether the fault waits until all workers take part and no other fault is pending.
+        pause: least number of seconds since the last fault was armed, or since too few workers took part.
+        gap: versions between the newest version when it is armed and the first at which it may strike.
+        phase: its name in tables of results.
     """
 
     number: int
@@ -91,28 +92,29 @@ class Fault:
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run and its trouble.
+    """A run and its faults.
 
     Attributes:
-        faults: in their order.
-        workers: processes.
-        seed: of gradients and delays.
-        policy: that closes rounds.
-        size: numbers that are trained.
-        shared: whether workers add up in shared memory; otherwise, from half a million numbers on, reductions among
-            all are rings with segments.
+        faults: the faults, in the order in which they are armed.
+        workers: number of workers.
+        seed: seed of gradients and delays.
+        policy: name of the policy that closes rounds.
+        size: number of parameters.
+        shared: whether workers reduce through shared memory; otherwise, from half a million parameters on,
+            reductions among all are rings with segments.
         optimiser: `momentum` or `adam`.
         unit: seconds that a gradient takes.
-        chance, times: how likely it takes so many times as long.
-        total: version at which the run ends; None for when the last fault is over.
-        max_wait: seconds, as of `tailcut.Optimizer`.
-        restarts: of each worker, at most.
-        journal: whether the controller keeps one.
-        checkpoint_every: updates from one checkpoint to the next; 0 for none.
-        min_workers: with fewer the run waits.
-        patience: seconds that an armed fault has to come to strike.
+        chance: probability that a gradient is slow.
+        times: factor by which a slow gradient takes longer.
+        total: version at which the run ends; None for an end soon after the last fault.
+        max_wait: seconds, as `max_wait` of `tailcut.Optimizer`.
+        restarts: most restarts of each worker.
+        journal: whether the controller keeps a journal.
+        checkpoint_every: updates from one checkpoint to the next; 0 for no checkpoints.
+        min_workers: number of workers below which the run waits.
+        patience: seconds after which an armed fault that has not struck is counted as missed.
         spares_holders: whether faults wait while they could kill the last workers that have the net's state.
-        bug: to make in the engine, by its name in `bugs.py`; empty for none.
+        bug: bug to put into the engine, by its name in `bugs.py`; empty for none.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -136,19 +138,19 @@ class Plan:
     bug: str = ""
 
     def write(self, path: Path) -> None:
-        """As JSON."""
+        """Write the plan to a file, as JSON."""
         path.write_text(json.dumps(asdict(self), indent=1))
 
     @classmethod
     def read(cls, path: Path) -> Plan:
-        """What `write` wrote."""
+        """Read a plan from a file that `write` wrote."""
         told: dict[str, Any] = json.loads(path.read_text())
         faults = (Fault(**{**each, "also": tuple(each["also"])}) for each in told.pop("faults"))
         return cls(tuple(faults), **told)
 
 
 def numbered(faults: Sequence[Fault]) -> tuple[Fault, ...]:
-    """In this order."""
+    """Number the faults in this order."""
     return tuple(replace(fault, number=number) for number, fault in enumerate(faults))
 
 
@@ -161,17 +163,17 @@ PHASES: dict[str, dict[str, Any]] = {
     "pulling": {"point": "pulling"},
     "checkpointing": {"point": "staging", "victim": ANYBODY},
 }
-"""Where a worker can die."""
+"""The phases in which a worker can die, each as fields of `Fault`."""
 CHECKPOINTING: tuple[dict[str, Any], ...] = (
     {"point": "staging"},
     {"point": "staging", "delay": 0.002},
     {"point": "staged"},
 )
-"""Moments of that phase, in turn: before a byte is written, about in the middle of it, and before it is published."""
+"""Moments of death while checkpointing: before a byte is written, about in the middle, before publication."""
 
 
 def kills(phase: str, times: int, workers: int, seed: int) -> tuple[Fault, ...]:
-    """Deaths in one phase, one after another, of all workers in turn, in an order of chance."""
+    """Return deaths in one phase, one after another, of all workers in turn, in a random order."""
     chances, faults = random.Random(f"{seed} {phase}"), list[Fault]()
     turn: list[int] = []
     for number in range(times):
@@ -182,7 +184,7 @@ def kills(phase: str, times: int, workers: int, seed: int) -> tuple[Fault, ...]:
 
 
 def newest_holders(times: int) -> tuple[Fault, ...]:
-    """Deaths of all workers in an update, soon after it was made: the others are told of it, and cannot have it."""
+    """Return deaths of all workers in an update soon after it: the others know of it, and cannot get it."""
     delays = (0.0, 0.002, 0.005, 0.01, 0.02)
     told: dict[str, Any] = {"also": (ACCEPTED,), "phase": "all in the newest update"}
     return numbered(
@@ -191,7 +193,7 @@ def newest_holders(times: int) -> tuple[Fault, ...]:
 
 
 def several(workers: int, seed: int) -> tuple[Fault, ...]:
-    """Deaths of more than one: two at once, with the controller, in mid-copy, in a change of epochs."""
+    """Return deaths of several: two at once, with the controller, in mid-copy, in a change of epochs."""
     chances = random.Random(seed)
     one, two, three = chances.sample(range(1, workers), 3)
     at_once: dict[str, Any] = {"calm": False, "gap": 0}
@@ -212,7 +214,7 @@ def several(workers: int, seed: int) -> tuple[Fault, ...]:
 
 
 def bereavements(workers: int, seed: int, times: int = 3) -> tuple[Fault, ...]:
-    """Deaths, in an order of chance, after most of which no worker is left that has the net's state."""
+    """Return deaths of random kinds, after most of which no worker is left that has the net's state."""
     chances = random.Random(f"bereavements {seed}")
     kinds = [chances.choice(BEREAVEMENTS) for _ in range(times)]
     return numbered([fault for kind in kinds for fault in _bereavement(chances, kind, workers)])
@@ -228,7 +230,7 @@ BEREAVEMENTS = (
     "all who have the state, while a joiner copies",
     "a joiner in mid-copy, then the others",
 )
-"""Ways in which those die who have the state. A joiner has none until it has copied it."""
+"""Ways in which the workers that have the state die. A joiner has none until it has copied it."""
 
 
 def _bereavement(chances: random.Random, kind: str, workers: int) -> list[Fault]:
@@ -260,7 +262,7 @@ def _bereavement(chances: random.Random, kind: str, workers: int) -> list[Fault]
 
 
 def at_random(times: int, workers: int, seed: int, pause: Seconds) -> tuple[Fault, ...]:
-    """Of all kinds, about so many seconds apart, whoever else is still down."""
+    """Return faults of all kinds, about `pause` seconds apart, whichever processes are still down."""
     chances = random.Random(seed)
     return numbered([_any(chances, workers, pause) for _ in range(times)])
 

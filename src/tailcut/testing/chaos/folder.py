@@ -1,4 +1,4 @@
-"""The folder of a chaos run: names of its files, which `job.py` knows too."""
+"""The folder of a chaos run: the names of its files, which `job.py` also uses."""
 
 from __future__ import annotations
 
@@ -17,68 +17,68 @@ _PARTS = ("journals", "pids", "armed", "struck", "disk")
 @final
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where a run and who watches it meet."""
+    """The files by which a run and the process that watches it communicate."""
 
     root: Path
 
     @property
     def journals(self) -> Path:
-        """Of the workers."""
+        """The folder of the workers' journals."""
         return self.root / "journals"
 
     @property
     def strikes(self) -> Path:
-        """A file for every fault that was carried out."""
+        """The folder with a file for every fault that was carried out."""
         return self.root / "struck"
 
     @property
     def said(self) -> Path:
-        """What everybody has printed."""
+        """The file with the output of all processes."""
         return self.root / "said.txt"
 
     @property
     def disk(self) -> Path:
-        """Where the engine writes: the controller's journal, and checkpoints."""
+        """The folder that the engine writes to: the controller's journal, and checkpoints."""
         return self.root / "disk"
 
     @property
     def kept(self) -> Path:
-        """Checkpoints."""
+        """The folder of checkpoints."""
         return self.disk / "kept"
 
     def prepare(self, plan: Plan) -> None:
-        """Make it."""
+        """Create the folder, with the plan in it."""
         for part in _PARTS:
             (self.root / part).mkdir(parents=True, exist_ok=True)
         plan.write(self.root / "plan.json")
 
     def arm(self, fault: Fault, version: int) -> None:
-        """From this version on it may strike."""
+        """Allow a fault to strike from this version on."""
         self._put(f"armed/{fault.number}", str(version))
 
     def disarm(self, fault: Fault) -> None:
-        """No longer."""
+        """Forbid a fault to strike."""
         (self.root / "armed" / str(fault.number)).unlink(missing_ok=True)
 
     def has_struck(self, fault: Fault) -> bool:
-        """Whether it was carried out."""
+        """Return whether a fault was carried out."""
         return (self.strikes / str(fault.number)).exists()
 
     def note_struck(self, fault: Fault, worker: int, pid: int, version: int, now: Seconds) -> None:
-        """It is carried out now, from outside."""
+        """Note that a fault is carried out now, from outside."""
         told = {**asdict(fault), "worker": worker, "version": version, "pid": pid, "at": now}
         self._put(f"struck/{fault.number}", json.dumps(told))
 
     def struck_by(self, fault: Fault) -> int:
-        """The process that a fault has struck."""
+        """Return the process id of the victim of a fault that was carried out."""
         return int(json.loads((self.strikes / str(fault.number)).read_text())["pid"])
 
     def note_controller(self, pid: int) -> None:
-        """Who that is now."""
+        """Note the process id of the present controller."""
         self._put("pids/-2", str(pid))
 
     def announce_end(self, version: int) -> None:
-        """Let everybody leave at a version that nobody has come to yet."""
+        """Let all workers leave at this version, which none has reached yet."""
         self._put("end", str(version))
 
     def _put(self, name: str, text: str) -> None:

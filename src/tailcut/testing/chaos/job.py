@@ -1,24 +1,24 @@
-"""What the workers of a chaos run train: some numbers, by gradients that anybody can compute; each keeps a journal.
+"""The training script of a chaos run: a net whose gradients follow a known law; each worker keeps a journal.
 
     tailcut launch -n 8 --restarts 100 job.py FOLDER
 
-The gradient of a worker at a version is a mixture of a few fixed directions, whatever the parameters are:
+The gradient of a worker at a version is a mixture of a few fixed directions, independent of the parameters:
 
     directions = standard normal numbers `(4, size)`, single precision, of the generator [seed]
     weights    = 4 standard normal numbers of the generator [seed, worker, version]
     gradient   = weights @ directions, the mean over 1 + (worker + version) % 3 samples
     parameters = directions[0] at first
 
-This file needs nothing of the package it lies in: workers that are killed start again sooner.
+This file imports nothing of the package it lies in, so that killed workers start again sooner.
 
-FOLDER/plan.json            as in `faults.py`
-FOLDER/journals/3-1.jsonl   of worker 3, in its second life; every line is written at once, so that death loses none
-FOLDER/pids/3               of the process, also `controller`
-FOLDER/armed/7              fault 7 may strike, at the version in it or later
-FOLDER/struck/7             it has, once in a run
+FOLDER/plan.json            the plan, as in `faults.py`
+FOLDER/journals/3-1.jsonl   journal of worker 3 in its second life; each line is written at once
+FOLDER/pids/3               process id of worker 3; `pids/-2` is that of the controller
+FOLDER/armed/7              present while fault 7 may strike, at the version in it or later
+FOLDER/struck/7             present once fault 7 was carried out, once in a run
 FOLDER/end                  the version at which to leave
 FOLDER/disk/run             the controller's own journal, where the plan asks for it
-FOLDER/disk/kept            checkpoints, likewise
+FOLDER/disk/kept            checkpoints, where the plan asks for them
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from tailcut.engines.live.data.ring import SEGMENT
 DIRECTIONS = 4
 ANYBODY, ACCEPTED = -1, -3
 UNNOTED = ("segment", "summed", "submitted", "reported")
-"""Points that say nothing to whoever reads the journals."""
+"""Points that are not written to the journals, since the checker does not need them."""
 
 
 @final
 class Numbers(nn.Module):
-    """The net: three tensors of so many numbers together."""
+    """The net: three parameter tensors with `size` numbers together."""
 
     def __init__(self, size: int, seed: int, worker: int) -> None:
         super().__init__()
@@ -63,14 +63,14 @@ class Numbers(nn.Module):
         self.parts = nn.ParameterList(part.clone() for part in self._cut(self._directions[0]))
 
     def make_gradient(self, version: int) -> None:
-        """Of this worker."""
+        """Set the parameters' gradients to those of this worker at a version."""
         weights = np.random.default_rng([self._seed, self._worker, version]).standard_normal(DIRECTIONS)
         gradient = weights.astype(np.float32) @ self._directions
         for part, own in zip(self.parts, self._cut(gradient), strict=True):
             part.grad = own
 
     def samples(self, version: int) -> int:
-        """That the gradient is said to be a mean over."""
+        """Return the number of samples that the gradient counts as the mean of."""
         return 1 + (self._worker + version) % 3
 
     @property
@@ -83,7 +83,7 @@ class Numbers(nn.Module):
 
     @property
     def digest(self) -> str:
-        """Of the parameters, to the bit."""
+        """The checksum of the parameters, as 8 hexadecimal digits; equal for equal bits."""
         found = 0
         for part in self.parts:
             found = zlib.crc32(part.detach().numpy().data, found)
@@ -95,7 +95,7 @@ class Numbers(nn.Module):
 
 @final
 class Journal:
-    """What one life of a worker leaves."""
+    """The journal file of one life of a worker."""
 
     def __init__(self, folder: Path, worker: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
@@ -107,7 +107,7 @@ class Journal:
                 continue
 
     def note(self, what: str, **more: object) -> None:
-        """One line."""
+        """Write one line at once, so that a death loses none."""
         line = json.dumps({"what": what, "at": time.monotonic(), **more}) + "\n"
         os.write(self._file, line.encode())
 
@@ -126,7 +126,7 @@ class Strikes:
         self._accepted: tuple[int, ...] = ()
 
     def look(self, point: str, version: int, accepted: tuple[int, ...]) -> None:
-        """This worker has come there."""
+        """Carry out the faults that are due now that this worker has reached a point."""
         if accepted:
             self._workers, self._accepted = len(accepted), accepted
         if point == "reducing":
@@ -148,7 +148,7 @@ class Strikes:
 
     @property
     def _all_segments(self) -> int:
-        """Of a reduction among as many as in the last one."""
+        """The number of points `segment` in a reduction among as many workers as in the last update."""
         others = max(1, self._workers - 1)
         if self._shared:
             return 2 * others
@@ -172,7 +172,7 @@ class Strikes:
             "pid": os.getpid(),
             "at": time.monotonic(),
         }
-        # At once and whole: others look for it, and only one of two strikes.
+        # `os.link` puts the whole file there at once, and fails if another worker has struck first.
         draft = self._folder / f".{os.getpid()}-{fault['number']}"
         draft.write_text(json.dumps(told))
         try:
@@ -193,14 +193,14 @@ def _kill(pid: Path) -> None:
 
 
 def optimiser_of(net: nn.Module, name: str) -> torch.optim.Optimizer:
-    """By its name in the plan."""
+    """Return the optimizer with this name in the plan."""
     if name == "adam":
         return torch.optim.Adam(net.parameters(), lr=0.01)
     return torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
 
 
 def end_of(folder: Path) -> float:
-    """The version at which to leave."""
+    """Return the version at which to leave; infinity as long as none is set."""
     try:
         return float((folder / "end").read_text())
     except FileNotFoundError:
@@ -208,7 +208,7 @@ def end_of(folder: Path) -> float:
 
 
 def main(folder: Path) -> None:
-    """Train."""
+    """Train as the plan in the folder says, with a journal, and carry out this worker's faults."""
     plan: dict[str, Any] = json.loads((folder / "plan.json").read_text())
     worker = int(os.environ["RANK"])
     (folder / "pids" / str(worker)).write_text(str(os.getpid()))
@@ -238,7 +238,7 @@ def main(folder: Path) -> None:
 def train(
     folder: Path, plan: dict[str, Any], net: Numbers, watcher: points.Watcher, journal: Journal
 ) -> None:
-    """Until the version at which to leave."""
+    """Train until the version at which to leave, then write the final parameters."""
     opt = tailcut.Optimizer(
         optimiser_of(net, plan["optimiser"]),
         net,

@@ -1,4 +1,4 @@
-"""The journals that the workers of a chaos run have left. Shares nothing with the engine but their lines."""
+"""Reads the journals of the workers of a chaos run. Shares no code with the engine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typing import Any, final
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What a worker has noted.
+    """One line of a worker's journal.
 
     Attributes:
-        what: a point of its course; or `started`, `begun`, `ended`, `failed`.
-        at: seconds, by the one clock of the machine.
-        version: it is about; after an update, of the parameters then.
-        chain, accepted: of an update that was applied.
-        digest: of the parameters, where they are told.
-        more: everything else.
+        what: a point of the protocol; or `started`, `begun`, `ended`, `failed`.
+        at: seconds, by the monotonic clock that all processes of the machine share.
+        version: the version that the line is about; for an update, the version it made.
+        chain: history hash after an update that was applied.
+        accepted: workers whose gradients are in that update.
+        digest: checksum of the parameters; empty if the line has none.
+        more: all other fields of the line.
     """
 
     what: str
@@ -38,10 +39,10 @@ class Life:
     """A worker from one start of its process to its end.
 
     Attributes:
-        worker: who.
-        number: of its lives, from 0.
-        lines: in order; the first is `started`.
-        torn: whether something follows that is no line.
+        worker: the worker.
+        number: number of this life among the worker's, from 0.
+        lines: the lines in order; the first is `started`.
+        torn: whether an incomplete line follows the last one.
     """
 
     worker: int
@@ -54,32 +55,32 @@ class Life:
 
     @cached_property
     def applied(self) -> tuple[Line, ...]:
-        """Its updates."""
+        """The lines of the updates that it applied."""
         return tuple(line for line in self.lines if line.what == "applied")
 
     @property
     def ended(self) -> Line | None:
-        """Its last line, where it came to the end of the run."""
+        """The line that says it reached the end of the run; None if it did not."""
         return next((line for line in self.lines if line.what == "ended"), None)
 
     @property
     def failed(self) -> str | None:
-        """Why it ended before that, if it could say so."""
+        """The reason why it failed, as a sentence; None if it noted none."""
         return next((str(line.more["why"]) for line in self.lines if line.what == "failed"), None)
 
     @property
     def process(self) -> int:
-        """Its number."""
+        """The process id."""
         return int(self.lines[0].more["pid"])
 
     @property
     def began(self) -> float:
-        """When."""
+        """The clock's seconds of its first line."""
         return self.lines[0].at
 
     @property
     def last(self) -> float:
-        """When it was last heard of."""
+        """The clock's seconds of its last line."""
         return self.lines[-1].at
 
 
@@ -87,7 +88,7 @@ _KNOWN = ("what", "at", "version", "chain", "digest")
 
 
 def line_of(text: str) -> Line:
-    """One line of a journal.
+    """Parse one line of a journal.
 
     Example:
         >>> line_of('{"what": "applied", "at": 1.5, "version": 3, "chain": "ab", "accepted": [0, 2], "digest": "c"}')
@@ -99,7 +100,7 @@ def line_of(text: str) -> Line:
 
 
 def lives(folder: Path) -> list[Life]:
-    """All that have left a journal in a folder, by worker and number."""
+    """Return all lives with a journal in a folder, sorted by worker and number."""
     return sorted(
         (life for path in folder.glob("*.jsonl") if (life := _life(path)) is not None),
         key=lambda life: (life.worker, life.number),
@@ -116,14 +117,14 @@ def _life(path: Path) -> Life | None:
 
 @final
 class Tail:
-    """The same journals while they are being written."""
+    """Reads journals while they are being written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[str, int] = {}
 
     def look(self) -> dict[tuple[int, int], list[Line]]:
-        """New lines, by worker and life."""
+        """Return the lines that are new since the last call, by worker and life."""
         found = {path: self._more(path) for path in self._folder.glob("*.jsonl")}
         return {_whose(path): lines for path, lines in found.items() if lines}
 

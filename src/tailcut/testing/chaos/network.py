@@ -1,9 +1,9 @@
-"""Two places with a cable between them, as network namespaces of this machine, and a knife.
+"""Two network namespaces of this machine with a link between them that can be cut.
 
     left ── cable ── middle ── cable ── right
 
-The middle is a bridge. Cutting takes its end of the right cable down: either side still has an address and a way to the
-other, and what is sent is lost. Needs root and iproute2.
+The middle is a bridge. Cutting takes its end of the right cable down: both sides keep their addresses and
+routes, and packets between them are lost. Needs root and iproute2.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from typing import final
 from tailcut.errors import TailcutError
 
 ADDRESSES = {"left": "10.77.0.1", "right": "10.77.0.2"}
-"""Of the two places."""
+"""The IP addresses of the two sides."""
 _HOSTS = Path("/etc/netns")
-"""Where `ip netns exec` looks for files to put in the place of those in /etc."""
+"""Folder from which `ip netns exec` takes files that replace those in /etc."""
 
 
 class NetworkError(TailcutError):
-    """Namespaces cannot be had here; the message says why."""
+    """Raised when this machine cannot create namespaces; the message says why."""
 
 
 @final
 class Cable:
-    """The places, for as long as this is entered.
+    """The two namespaces and the link between them, which exist while the context is entered.
 
     Raises:
         NetworkError: this machine does not allow it.
@@ -54,15 +54,15 @@ class Cable:
         self._remove()
 
     def command(self, side: str, command: Sequence[str]) -> list[str]:
-        """A command, to be run in one of the places. Its process is the one that is started."""
+        """Return the command line that runs a command on one side. The started process is the command."""
         return ["ip", "netns", "exec", self._place(side), *command]
 
     def cut(self) -> None:
-        """From here on nothing gets through."""
+        """Cut the link: nothing gets through from here on."""
         _ip("-n", self._place("middle"), "link", "set", "to-right", "down")
 
     def mend(self) -> None:
-        """As before."""
+        """Repair the link."""
         _ip("-n", self._place("middle"), "link", "set", "to-right", "up")
 
     def _place(self, side: str) -> str:
@@ -98,7 +98,7 @@ class Cable:
             _ip("-n", place, "link", "set", "net", "up")
 
     def _write_hosts(self, place: str, address: str) -> None:
-        """This machine's own name means its address there."""
+        """Let the machine's own name resolve to its address inside the namespace."""
         folder = _HOSTS / place
         try:
             folder.mkdir(parents=True)

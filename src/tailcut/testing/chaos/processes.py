@@ -1,4 +1,4 @@
-"""Processes of this machine, as /proc shows them: who belongs to a run, what they use, and their end, one by one."""
+"""Finds the processes of a run in /proc, with the memory and open files that each uses, and ends them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def children(pid: int) -> list[int]:
-    """Of a process, now."""
+    """Return the process ids of the present children of a process."""
     found: list[int] = []
-    # It, or one of its threads, may end meanwhile.
+    # The process, or one of its threads, may end meanwhile.
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").glob("*/children"):
             with suppress(OSError):
@@ -28,7 +28,7 @@ def children(pid: int) -> list[int]:
 
 
 def family(pid: int) -> list[Process]:
-    """A process and all below it."""
+    """Return a process and all its descendants."""
     found = [pid]
     for each in found:
         found += children(each)
@@ -36,7 +36,7 @@ def family(pid: int) -> list[Process]:
 
 
 def words(pid: int) -> list[str]:
-    """Its command line; empty where it is gone."""
+    """Return the command line of a process as words; empty if the process is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
@@ -44,21 +44,21 @@ def words(pid: int) -> list[str]:
 
 
 def controller_of(starter: int, known: int | None = None) -> int | None:
-    """The controller that a launcher, or a worker, has started; None where there is none.
+    """Return the process id of the controller that a launcher or a worker has started; None if there is none.
 
     Args:
-        starter: its parent.
-        known: the one that was found last.
+        starter: process id of its parent.
+        known: the controller that was found last, which is returned while it is alive.
     """
     if known is not None and is_alive(known):
         return known
-    # One that stands by is of the same program, but listens nowhere.
+    # A standby controller runs the same program, but has no listening socket.
     commands = (pid for pid in children(starter) if {"tailcut.cli", "tailcut.standby"} & set(words(pid)))
     return next((pid for pid in commands if is_alive(pid) and _listens(pid)), None)
 
 
 def _listens(pid: int) -> bool:
-    """Whether a process waits for connections."""
+    """Return whether a process has a listening TCP socket."""
     try:
         rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
         listening = {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
@@ -68,7 +68,7 @@ def _listens(pid: int) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs, or is stopped."""
+    """Return whether a process exists and is not a zombie; a stopped one counts as alive."""
     return _state(pid) not in "ZX"
 
 
@@ -77,7 +77,7 @@ def _state(pid: int) -> str:
 
 
 def _stat(pid: int) -> list[str]:
-    """What /proc tells of a process after its name; empty where it is gone."""
+    """Return the fields of /proc/PID/stat after the name; empty if the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -87,23 +87,23 @@ def _stat(pid: int) -> list[str]:
 @final
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process, told from any that gets its number later by when it began."""
+    """One process, told by its start time from later ones with the same process id."""
 
     pid: int
     began: str
 
     @classmethod
     def now(cls, pid: int) -> Process:
-        """The one that has this number."""
+        """Return the process that has this process id now."""
         return cls(pid, (_stat(pid) or [""] * 20)[19])
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs, or is stopped."""
+        """Return whether the process exists and is not a zombie; a stopped one counts as alive."""
         return is_alive(self.pid) and Process.now(self.pid) == self
 
     def tell(self, what: signal.Signals) -> None:
-        """Send it a signal, if it is there."""
+        """Send the process a signal, if it is alive."""
         if self.is_alive:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, what)
@@ -112,14 +112,14 @@ class Process:
 @final
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a process uses: bytes of memory, and open files."""
+    """Resources of a process: resident memory in bytes, and number of open files."""
 
     memory: int
     files: int
 
 
 def use_of(pid: int) -> Use | None:
-    """Of a process; None where it is gone."""
+    """Return the resources that a process uses; None if it is gone."""
     try:
         resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return Use(resident * PAGE, len(list(Path(f"/proc/{pid}/fd").iterdir())))
@@ -128,9 +128,9 @@ def use_of(pid: int) -> Use | None:
 
 
 def end(processes: Iterable[Process], patience: Seconds = 10.0) -> list[Process]:
-    """Kill processes and wait until they are gone; who is not."""
+    """Kill processes, wait at most `patience` seconds until they are gone, and return those that are not."""
     alive = [process for process in processes if process.is_alive]
-    # At one moment: on a busy machine the last would otherwise have time to do something about the death of the first.
+    # All are stopped first: on a busy machine the last could otherwise react to the death of the first.
     for deed in (signal.SIGSTOP, signal.SIGKILL):
         for process in alive:
             process.tell(deed)

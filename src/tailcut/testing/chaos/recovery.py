@@ -1,4 +1,4 @@
-"""From the journals of a run: how long faults have held up the others, and when who was killed took part again."""
+"""Measures, by the journals, how long faults delayed other workers, and when killed ones took part again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, final
 from tailcut.testing.chaos.journals import Life
 
 SOON = 10.0
-"""Seconds after a fault in which the others have long gone on."""
+"""Seconds after a fault by which the other workers have long continued."""
 
 
 @final
@@ -20,14 +20,14 @@ class Struck:
     """A fault that was carried out.
 
     Attributes:
-        number: in the plan.
-        phase: what it stands for.
+        number: its place in the plan, from 0.
+        phase: its name in tables of results.
         at: seconds, by the clock of the journals.
-        worker: victim; under 0 for the controller.
-        also: who was killed with it.
-        version: the victim was at.
-        deed: what was done.
-        seconds: that it lasted.
+        worker: victim; below 0 for the controller.
+        also: processes killed with it.
+        version: version of the victim; for a fault from outside, the newest in the run.
+        deed: as in `Fault`.
+        seconds: duration, in seconds.
     """
 
     number: int
@@ -43,13 +43,14 @@ class Struck:
 @final
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What a fault cost.
+    """The cost of one fault.
 
     Attributes:
         struck: the fault.
-        go_on: seconds until every other worker had applied the update of a round that opened after it; None where
-            that never was. So the round that was open, and one whole round, are in it.
-        back: seconds until the victim was in an update again; None where it never was, or was not killed.
+        go_on: seconds until every other worker had applied the update of a round that opened after it;
+            this includes the rest of the open round and one whole round. Workers that never did are left out;
+            None if none did.
+        back: seconds until all victims were in an update again; None if one never was, or was not killed.
         mixed: whether some of the others had completed the reduction that was under way, and some had not.
     """
 
@@ -62,11 +63,11 @@ class Recovery:
 @final
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast the others were, one with another, in updates per second.
+    """The mean pace of the workers beside a stopped one, in updates per second.
 
     Attributes:
-        before: anybody stood still, in as much time as that took.
-        during: the time that somebody stood still.
+        before: pace before the stop, over as much time as the stop lasted.
+        during: pace during the stop.
     """
 
     before: float
@@ -74,7 +75,7 @@ class Pace:
 
 
 def strikes(folder: Path) -> list[Struck]:
-    """All that were noted in a folder, in the order of time."""
+    """Return all faults noted in a folder, in order of time."""
     told: list[dict[str, Any]] = [json.loads(path.read_text()) for path in folder.iterdir()]
     found = [
         Struck(
@@ -93,13 +94,13 @@ def strikes(folder: Path) -> list[Struck]:
 
 
 def recoveries(lives: Sequence[Life], struck: Sequence[Struck]) -> list[Recovery]:
-    """What each fault cost."""
+    """Return the cost of each fault."""
     adopted = set(mixed_completions(lives))
     return [_recovery(lives, each, _still(struck, each), adopted) for each in struck]
 
 
 def paces(lives: Sequence[Life], struck: Sequence[Struck]) -> list[Pace]:
-    """Of the others, for each time that somebody stood still; none of one that had not as much calm before it."""
+    """Return the pace of the others for each stop that came after as much time without other faults."""
     return [
         Pace(_pace(others, each.at - each.seconds, each.at), _pace(others, each.at, each.at + each.seconds))
         for each in struck
@@ -109,7 +110,7 @@ def paces(lives: Sequence[Life], struck: Sequence[Struck]) -> list[Pace]:
 
 
 def _was_calm_before(struck: Sequence[Struck], one: Struck) -> bool:
-    """Whether nothing was done to anybody in as much time before as a fault lasts."""
+    """Return whether no other fault was under way in as much time before a fault as it lasts."""
     return not any(
         other is not one and other.at <= one.at and other.at + other.seconds > one.at - one.seconds
         for other in struck
@@ -117,7 +118,7 @@ def _was_calm_before(struck: Sequence[Struck], one: Struck) -> bool:
 
 
 def _throughout(lives: Sequence[Life], struck: Struck) -> list[Life]:
-    """Lives of others that made updates before that time and after it."""
+    """Return the lives of other workers that made updates before the span of `Pace` and lived beyond it."""
     begin, end = struck.at - struck.seconds, struck.at + struck.seconds
     return [
         life
@@ -132,7 +133,7 @@ def _pace(lives: Sequence[Life], begin: float, end: float) -> float:
 
 
 def _still(struck: Sequence[Struck], one: Struck) -> set[int]:
-    """Who stands still at a fault or soon after, by another one: it cannot go on, whatever the others do."""
+    """Return workers that another fault stops at a fault or up to `SOON` seconds after it."""
     return {
         other.worker
         for other in struck
@@ -141,7 +142,7 @@ def _still(struck: Sequence[Struck], one: Struck) -> set[int]:
 
 
 def mixed_completions(lives: Sequence[Life]) -> Iterator[int]:
-    """Versions whose reduction some completed, and others, who live on, did not: these adopted the result."""
+    """Return versions whose reduction some workers completed, while others got the result later."""
     completed = {line.version for life in lives for line in life.lines if line.what == "reduced"}
     seen: set[int] = set()
     for life in lives:
@@ -169,7 +170,7 @@ def _recovery(lives: Sequence[Life], struck: Struck, still: set[int], adopted: s
         if life.worker not in victims | still and life.applied and life.applied[0].at <= struck.at < life.last
     ]
     times = [_first(life, struck.at, newest + 2) for life in others]
-    # One that is struck itself before it goes on says nothing about this fault.
+    # A worker that is struck itself before it continues says nothing about this fault.
     went_on = [when for when in times if when is not None]
     back = [_back(lives, worker, struck.at) for worker in victims if worker >= 0]
     known = [when for when in back if when is not None]
@@ -186,7 +187,7 @@ def _first(life: Life, after: float, version: int) -> float | None:
 
 
 def _back(lives: Sequence[Life], worker: int, after: float) -> float | None:
-    """When a later life of a worker was first in an update."""
+    """Return the clock's seconds when a later life of a worker was first in an update; None if never."""
     later = (life for life in lives if life.worker == worker and life.began > after)
     return min(
         (line.at for life in later for line in life.applied if worker in line.accepted),

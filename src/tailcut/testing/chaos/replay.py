@@ -1,6 +1,6 @@
-"""The updates of a chaos run made once more, in one process, in double precision, with numpy alone.
+"""Makes the updates of a chaos run again, in one process, in double precision, with numpy alone.
 
-The law of the gradients is written down a second time here, on purpose: `job.py` has its own.
+The law of the gradients is written a second time here, on purpose: `job.py` has its own.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy.typing as npt
 Vector = npt.NDArray[np.float64]
 RATE, MOMENTUM = 0.01, 0.9
 FIRST_BETA, SECOND_BETA, EPSILON = 0.9, 0.999, 1e-8
-"""What torch's optimisers have."""
+"""Options of torch's optimizers in `job.py`: its rate and momentum, and the defaults of Adam."""
 TOLERANCE = 2e-4
-"""Of a parameter, relative to the largest: single precision after some thousand updates."""
+"""Largest allowed deviation: that of single precision after some thousand updates."""
 
 
 FEW = 1_000_000
-"""Of so many numbers that Adam trains, one may go by rounding."""
+"""Number of parameters among which one may be ten times as far apart by rounding, if Adam trains them."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a run trains, as its workers noted it."""
+    """The settings of a run's training, as its workers noted them; `size` is the number of parameters."""
 
     seed: int
     size: int
@@ -37,12 +37,12 @@ class Setting:
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Setting:
-        """From a `started` line."""
+        """Return the setting in a `started` line."""
         return cls(int(told["seed"]), int(told["size"]), str(told["optimiser"]), int(told["workers"]))
 
 
 def replayed(setting: Setting, updates: Sequence[Sequence[int]]) -> Vector:
-    """The parameters after updates of gradients of these workers, the first at version 0."""
+    """Return the parameters after updates with gradients of these workers, the first at version 0."""
     directions = _directions(setting)
     numbers: Vector = directions[0].copy()
     first, second = np.zeros_like(numbers), np.zeros_like(numbers)
@@ -61,7 +61,7 @@ def replayed(setting: Setting, updates: Sequence[Sequence[int]]) -> Vector:
 
 
 def deviation(setting: Setting, updates: Sequence[Sequence[int]], final: Path) -> float:
-    """The largest difference from parameters in a file, relative to the largest parameter.
+    """Return the largest difference from parameters in a file, relative to the largest parameter.
 
     Adam divides a gradient by its own size. Where those of all workers cancel, rounding decides which way it goes: of
     25 million numbers that are summed in order in one process, two are 4e-4 apart. So one in a million may be ten times
@@ -84,7 +84,7 @@ def _directions(setting: Setting) -> Vector:
 
 
 def _mean(setting: Setting, version: int, accepted: Sequence[int]) -> Vector:
-    """Over all samples of these workers, in terms of the directions."""
+    """Return the mean over all samples of these workers, as `(4,)` weights of the directions."""
     total, samples = np.zeros(4), 0
     for worker in accepted:
         own = 1 + (worker + version) % 3

@@ -1,4 +1,4 @@
-"""A run that is killed as a whole, again and again, and goes on from its checkpoints."""
+"""A run that is killed as a whole, again and again, and resumes from its checkpoints."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _PUBLISHED = re.compile(r"v(\d+)\.safetensors")
 @final
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """One time that everything was killed.
+    """One kill of all processes, and the start after it.
 
     Attributes:
-        newest: version that somebody had come to.
-        published: of the newest checkpoint then; 0 where there was none.
-        began: version that the run went on from.
-        seconds: from the new start to the first update.
+        newest: newest version that a worker had reached.
+        published: version of the newest checkpoint at that moment; 0 if there was none.
+        began: version that the run resumed from; -1 if worker 0 made no update after it.
+        seconds: seconds from the new start of worker 0 to its first update.
     """
 
     newest: int
@@ -44,21 +44,21 @@ class Resumed:
 @final
 @dataclass(frozen=True, slots=True)
 class Resumes:
-    """What came of it."""
+    """The result of all kills, and the violations that were found."""
 
     times: tuple[Resumed, ...]
     violations: tuple[str, ...]
 
 
 def killed_again_and_again(plan: Plan, root: Path, times: int, most: int, limit: Seconds) -> Resumes:
-    """Kill all processes so often, each time some updates after the last start, at a moment of chance; then finish.
+    """Kill all processes repeatedly, each time after a random number of updates; then finish the run.
 
     Args:
-        plan: with checkpoints and a total.
-        root: folder that is not there yet.
-        times: how often.
-        most: updates from one start to the end, at most.
-        limit: seconds for each start.
+        plan: a plan with checkpoints and a total.
+        root: folder of the run, which does not exist yet.
+        times: number of kills.
+        most: largest number of updates from a start to the kill.
+        limit: longest time for each start, in seconds.
     """
     folder, chances = Folder(root), random.Random(plan.seed)
     folder.prepare(plan)
@@ -94,7 +94,7 @@ def _one(
     until: tuple[int, Seconds] | None,
     limit: Seconds,
 ) -> tuple[str, int]:
-    """One start: why it was not as it should be, and the newest version."""
+    """Watch one start; return what was wrong with it, empty if nothing, and the newest version."""
     view, began = View(folder, plan.workers), time.monotonic()
 
     def wait(done: Callable[[], bool]) -> bool:
@@ -125,13 +125,13 @@ def _one(
 
 
 def _published(kept: Path) -> int:
-    """The newest checkpoint."""
+    """Return the version of the newest checkpoint; 0 if there is none."""
     names = (_PUBLISHED.fullmatch(path.name) for path in kept.glob("*.safetensors"))
     return max((int(match[1]) for match in names if match), default=0)
 
 
 def _begun(folder: Folder) -> dict[int, tuple[int, Seconds]]:
-    """Version that the first worker went on from, by the number of its life, and when it had made one more."""
+    """Return, by the life of worker 0, the version it began at and the seconds until its first update."""
     found: dict[int, tuple[int, Seconds]] = {}
     for life in lives(folder.journals):
         begun = next((line for line in life.lines if line.what == "begun"), None)

@@ -1,4 +1,4 @@
-"""A run under `tailcut launch` in trouble: faults in their order, everybody seen to the end, and never too long."""
+"""Carries out a plan: a run under `tailcut launch` with its faults, up to its end or a time limit."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ from tailcut.types import Seconds
 JOB = Path(__file__).with_name("job.py")
 LOOK: Seconds = 0.02
 STANDSTILL: Seconds = 40.0
-"""Seconds without an update after which a run is given up."""
+"""Seconds without a new version after which a run is given up."""
 RESTARTS: Seconds = 120.0
-"""The same where all workers may be killed: those started again load torch side by side, after growing pauses."""
+"""The same limit where all workers may be killed: all load torch again at once, after growing pauses."""
 LEAVE_IN = 15
-"""Versions from the last fault to the end."""
+"""Versions from the last fault to the end of the run."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended.
+    """The end of a run.
 
     Attributes:
-        folder: of the run.
-        code: of the launcher; None where it was given up.
-        why: it was given up, as a sentence; empty where it was not.
-        seconds: it took.
-        missed: faults that never came to strike.
-        left: processes that had outlived their launcher, and were ended.
-        uses: what each process used, by its role, at moments of calm: seconds since the start, and what.
+        folder: folder of the run.
+        code: exit code of the launcher; None if the run was given up.
+        why: why the run was given up, as a sentence; empty if it was not.
+        seconds: duration of the run, in seconds.
+        missed: number of faults that never struck.
+        left: number of processes that outlived the launcher, and were killed.
+        uses: resources of each process, by its role, while all workers took part: seconds since the start,
+            and use.
     """
 
     folder: Folder
@@ -57,7 +58,7 @@ class Ended:
 
     @property
     def violations(self) -> list[str]:
-        """What is wrong with the run from outside."""
+        """The violations seen from outside, without the journals; one sentence each."""
         found = [self.why] if self.why else []
         if self.code:
             found.append(f"The launcher ended with exit code {self.code}: {self.last_words}")
@@ -67,19 +68,19 @@ class Ended:
 
     @property
     def last_words(self) -> str:
-        """What was printed last."""
+        """The last lines that the processes printed."""
         lines = self.folder.said.read_text(errors="replace").strip().splitlines()
         return " / ".join(lines[-3:])[-600:]
 
     def verdict(self) -> Verdict:
-        """Of the checker."""
+        """Return the checker's verdict on the journals."""
         return check(self.folder.journals)
 
 
 def carry_out(
     plan: Plan, root: Path, limit: Seconds, tell: Callable[[str], None] = lambda text: None
 ) -> Ended:
-    """Run a plan in a folder that is not there yet, for so many seconds at most."""
+    """Run a plan in a folder that does not exist yet, for at most `limit` seconds."""
     folder = Folder(root)
     folder.prepare(plan)
     fills = any(fault.deed == "fill" for fault in plan.faults)
@@ -89,7 +90,7 @@ def carry_out(
 
 @contextmanager
 def launched(plan: Plan, folder: Folder) -> Iterator[tuple[subprocess.Popen[bytes], set[Process]]]:
-    """The launcher of a run, and all processes that are known to belong to it: none of them lives longer than this."""
+    """Give the launcher of a run, and the set of its known processes, which are killed at the end."""
     with folder.said.open("ab") as said:
         launcher = subprocess.Popen(
             _command(plan, folder.root),
@@ -109,7 +110,7 @@ def launched(plan: Plan, folder: Folder) -> Iterator[tuple[subprocess.Popen[byte
 
 
 def _family(launcher: subprocess.Popen[bytes]) -> list[Process]:
-    """A launcher that was not waited for yet, and all below it."""
+    """Return the launcher and all its descendants; none if its exit code was already read."""
     return family(launcher.pid) if launcher.returncode is None else []
 
 
@@ -119,7 +120,7 @@ def _command(plan: Plan, root: Path) -> list[str]:
 
 
 def _environment(plan: Plan, root: Path) -> dict[str, str]:
-    """Where a bug is asked for, all processes of the run have it."""
+    """Return the environment of all processes of the run, with the bug if the plan names one."""
     ours = {
         "OMP_NUM_THREADS": "1",
         "TAILCUT_CHAOS": str(root),

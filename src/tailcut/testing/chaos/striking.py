@@ -1,4 +1,4 @@
-"""Carries out a plan: arms its faults one after another, strikes from outside, and ends what lasts only so long."""
+"""Arms the faults of a plan one after another, carries out those from outside, and ends those that last."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tailcut.testing.chaos.view import View
 from tailcut.types import Seconds
 
 SETTLED, ONWARD = 0.3, 3
-"""Seconds after a fault, and versions, before it can be seen whether everybody is there."""
+"""Seconds and versions after a fault before the view can show whether all workers take part."""
 BEAT: Seconds = 0.1
-"""Of a throttled process: it runs for a part of it, and stands still for the rest."""
+"""Period of a throttled process, in seconds: it runs for a share of it, and is stopped for the rest."""
 
 
 @dataclass(slots=True)
 class _Lasting:
-    """Something done to a process that ends: it is stopped, or throttled."""
+    """A fault that lasts for some time: its process is stopped, or throttled."""
 
     process: Process
     since: Seconds
@@ -30,7 +30,7 @@ class _Lasting:
     throttles: bool
 
     def see_to(self, now: Seconds) -> bool:
-        """Stop it and let it go; whether it is over."""
+        """Stop or continue the process as due now; return whether the fault is over."""
         if now >= self.until:
             self.process.tell(signal.SIGCONT)
             return True
@@ -45,12 +45,12 @@ class Striking:
     """The faults of a plan.
 
     Args:
-        plan: with the faults.
-        folder: of the run.
-        tell: is told of each.
+        plan: the plan with the faults.
+        folder: folder of the run.
+        tell: called with a line of text for each fault carried out.
 
     Attributes:
-        missed: faults that were armed and never struck.
+        missed: number of faults that were armed and never struck.
     """
 
     def __init__(self, plan: Plan, folder: Folder, tell: Callable[[str], None] = lambda text: None) -> None:
@@ -66,25 +66,25 @@ class Striking:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is to come any more, or lasts."""
+        """Return whether no fault is still to come, armed, or lasting."""
         return not (self._to_come or self._armed or self._lasting or self._filled)
 
     def is_settled(self, view: View, now: Seconds) -> bool:
-        """Whether everybody takes part, after the last fault too."""
+        """Return whether all workers take part, and did so after the last fault."""
         if self._struck is None:
             return view.is_calm
         at, version = self._struck
         return view.is_calm and now >= at + SETTLED and view.newest >= version + ONWARD
 
     def look(self, view: View, now: Seconds) -> None:
-        """Do what is due."""
+        """End faults that are over, carry out those that are due, and arm the next ones."""
         self._lasting = [each for each in self._lasting if not each.see_to(now)]
         if self._filled is not None and now >= self._filled:
             self._empty()
         for fault, until in list(self._armed.values()):
             self._see_to(fault, until, view, now)
         if not self._is_safe(view):
-            # Where all who have the state die, a run can only be resumed: that is not what is tested here.
+            # If all workers with the state die, the run can only be resumed: such plans do not test that.
             self._hold(now)
             return
         while self._to_come and self._is_due(self._to_come[0], view, now):
@@ -97,18 +97,18 @@ class Striking:
                 self._folder.arm(fault, view.newest + fault.gap)
 
     def close(self) -> None:
-        """Let everything go that is stopped."""
+        """Continue all stopped processes, and free the disk."""
         for each in self._lasting:
             each.process.tell(signal.SIGCONT)
         if self._filled is not None:
             self._empty()
 
     def _is_safe(self, view: View) -> bool:
-        """Whether enough take part for some to be killed."""
+        """Return whether so many workers take part that some may be killed."""
         return view.taking_part >= self._least
 
     def _hold(self, now: Seconds) -> None:
-        """Put off what has not struck yet."""
+        """Put back armed faults that have not struck yet: they are armed again later."""
         for fault, _ in self._armed.values():
             self._folder.disarm(fault)
         self._to_come = [*(fault for fault, _ in self._armed.values() if self._waits(fault)), *self._to_come]
@@ -168,7 +168,7 @@ class Striking:
         return view.controller if whom == CONTROLLER else view.pids.get(whom)
 
     def _fill(self, fault: Fault, view: View, now: Seconds) -> None:
-        """Leave no room where the engine writes."""
+        """Fill the disk that the engine writes to."""
         self._struck = now, view.newest
         self._folder.note_struck(fault, CONTROLLER, 0, view.newest, now)
         self._tell(f"{now:.2f} {fault}")

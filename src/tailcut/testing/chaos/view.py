@@ -1,4 +1,4 @@
-"""How a run stands, as its journals and processes show it while it goes on."""
+"""The state of a run in progress, as its journals and processes show it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tailcut.testing.chaos.processes import Process
 from tailcut.types import Seconds, WorkerId
 
 BEHIND = 4
-"""Versions that a worker may be behind the newest and still be one who takes part."""
+"""Versions that a worker may be behind the newest and still count as taking part."""
 
 
 @final
 class View:
-    """Of one run.
+    """The view of one run.
 
     Args:
-        folder: of the run.
-        workers: processes.
+        folder: folder of the run.
+        workers: number of workers.
 
     Attributes:
-        newest: version that anybody has.
-        moved: the clock's seconds at which somebody came to it.
-        controller: its process; None where there is none.
+        newest: newest version that a worker has applied.
+        moved: the clock's seconds at which this was first seen.
+        controller: process id of the controller; None if there is none.
     """
 
     def __init__(self, folder: Folder, workers: int) -> None:
@@ -38,12 +38,12 @@ class View:
         self._alive: dict[WorkerId, _Last] = {}
 
     def look(self, now: Seconds, controller: int | None, here: Iterable[Process]) -> None:
-        """See what is new.
+        """Update the view.
 
         Args:
             now: the clock's seconds.
-            controller: its process.
-            here: processes of the run that are there.
+            controller: process id of the controller; None if there is none.
+            here: the run's present processes.
         """
         if controller is not None and controller != self.controller:
             self._folder.note_controller(controller)
@@ -68,27 +68,27 @@ class View:
 
     @property
     def pids(self) -> dict[WorkerId, int]:
-        """Of the workers that are alive, in their last lives."""
+        """The process ids of the workers that are alive."""
         return {worker: last.pid for worker, last in self._alive.items()}
 
     @property
     def updates(self) -> int:
-        """That one of them has applied in this life, at most."""
+        """The most updates that a worker that is alive has applied in its present life."""
         return max((last.updates for last in self._alive.values()), default=0)
 
     @property
     def versions(self) -> dict[WorkerId, int]:
-        """That they have."""
+        """The newest version that each worker that is alive has applied in its present life."""
         return {worker: last.version for worker, last in self._alive.items()}
 
     @property
     def taking_part(self) -> int:
-        """How many workers are there and have the newest updates."""
+        """The number of workers that are alive and at most `BEHIND` versions behind the newest."""
         return sum(each.version >= max(1, self.newest - BEHIND) for each in self._alive.values())
 
     @property
     def is_calm(self) -> bool:
-        """Whether everybody is there and takes part."""
+        """Return whether the controller is there and all workers take part."""
         return self.controller is not None and self.taking_part == self._workers
 
 
@@ -103,5 +103,5 @@ class _Last:
 
 
 def _version(line: Line) -> int:
-    """That a worker has applied; 0 in other lines."""
+    """Return the version that a worker applied; 0 for other lines."""
     return line.version if line.what == "applied" else 0

@@ -1,4 +1,4 @@
-"""How far a search goes: how many workers, what may go wrong how often; and bugs that can be put in."""
+"""The limits of a search: number of workers, number of faults of each kind; and bugs that can be put in."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MOST_WORKERS = 6
 
 
 class Troubles(NamedTuple):
-    """What may still go wrong, how often.
+    """The number of faults of each kind that may still happen.
 
     Attributes:
-        deaths: a process is killed.
-        stalls: a reduction in which everybody is takes so long that one gives it up.
-        silences: a worker is frozen for so long that the others go on without it; it wakes at any time.
-        cuts: a connection to the controller is lost, and comes again.
-        restarts: the controller is killed, and another one started.
-        altogether: of all these.
-        returns: a worker's process is started again.
+        deaths: a worker's process is killed.
+        stalls: a reduction that all its workers are in takes so long that one of them leaves it.
+        silences: a worker is frozen for so long that the others continue without it; it wakes at any time.
+        cuts: a connection to the controller breaks, and is made again.
+        restarts: the controller is killed, and a replacement started.
+        altogether: most faults of all these kinds together.
+        returns: a worker's process is started again; not counted in `altogether`.
     """
 
     deaths: int = 1
@@ -39,7 +39,7 @@ class Troubles(NamedTuple):
 
 
 class Bug(Enum):
-    """What can be done wrongly; the search must find what comes of it."""
+    """Bugs of the controller or a worker; the search must find a violation with each."""
 
     NAIVE_REPEAT = "a round that a death has broken is always made again, though somebody has completed it"
     NO_PROMISE = "who has said which version it has may still complete the reduction that it was in"
@@ -55,18 +55,19 @@ class Bug(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of a search.
+    """The limits of a search.
 
     Attributes:
-        workers: how many.
+        workers: number of workers.
         total: version at which the run ends.
-        epochs: nothing goes wrong any more once so many are over.
-        troubles: what may go wrong.
-        policy: decides which gradients are waited for. It must go by how many came, never by when.
-        most_epochs: that so much trouble can lead to; more are taken for a run that never gets on.
-        hasty: whether a controller that takes over may go on without somebody who is well but slow; a silence.
-        to_the_end: whether the search goes on when the last version is made, until all have left.
-        checkpoints: whether workers keep checkpoints, to which a run returns that has lost its state.
+        epochs: number of epochs after which no more faults happen.
+        troubles: number of faults of each kind.
+        policy: policy of the controller; it must decide by the number of arrivals, never by their time.
+        most_epochs: largest number of epochs; one more counts as a run that makes no progress.
+        hasty: whether a replacement controller may continue without a worker that is well but slow, as a
+            silence.
+        to_the_end: whether the search continues after the last version, until all workers have left.
+        checkpoints: whether workers keep checkpoints, to which a run that lost its state returns.
     """
 
     workers: int = 3
@@ -87,7 +88,7 @@ class Bounds:
                 raise ParameterError(f"{what} must be at least 1, but got {value}.")
 
     def hub(self, term: int, follows_loss: bool = False) -> Hub:
-        """A controller, before its roll call."""
+        """Return a controller before its roll call."""
         rounds = Rounds(self.policy, late_finish=True)
         return Hub(
             rounds,

@@ -1,7 +1,8 @@
-"""Controllers, each as one number: real hubs, copied before anything is said to them, and kept.
+"""Stores controllers, each as one number: real hubs, each copied before it gets an input.
 
-What a hub does depends on its state and on what it is told alone, so that each answer is worked out once. Messages come
-at the moment of the last one; time passes only where a hub has asked to be woken, and then exactly until that.
+The answer of a hub depends only on its state and its input, so each answer is computed once. Messages come at
+the moment of the last input; time passes only if a hub has asked to be woken, and then exactly until that
+moment.
 """
 
 from __future__ import annotations
@@ -30,31 +31,35 @@ from tailcut.testing.search.bounds import Bounds, Bug
 from tailcut.testing.search.frozen import frozen
 
 NOW = 0.0
-"""A hub's own clock never runs backwards, so that this is the moment of whatever it was told last."""
+"""Time of an input, in seconds: since a hub's clock never runs backwards, this is that of its last input."""
 
 Said: TypeAlias = tuple[tuple[int, FromController], ...]
-"""To which worker, and what, in order."""
+"""The messages of a controller with the worker that each is for, in order."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What can be seen of a controller.
+    """The facts about a controller that the search uses.
 
     Attributes:
-        term, epoch: of it; the epoch is 0 during the roll call.
+        term: term of the controller.
+        epoch: its epoch; 0 during the roll call.
         changing: whether an epoch is over and the next has not begun.
-        there, lost, joining, reducing: which workers, as the controller sees it.
-        serving: who has left, and is not free to end yet.
-        oldest: version that all who are there are known to have.
+        there: workers that have neither left nor been lost.
+        lost: workers that were expelled, or whose connection broke without `Bye`.
+        joining: workers that join without a state.
+        reducing: workers in a reduction.
+        serving: workers that have left, and are not released yet.
+        oldest: newest version that all workers in `there` are known to have.
         wakes: whether it waits for time to pass.
-        ended: whether the run has come to its end, and the workers were told to leave.
-        over: whether it has nothing to do any more.
-        version: of the newest parameters.
-        deserted: whether it has lost all workers, so that another one takes its place.
-        begun: the last epoch that has really begun.
-        asking: whether nobody was known to have a state, and all were asked.
-        why: it gave up, as a sentence.
+        ended: whether the run has reached its end, and the workers were told to leave.
+        over: whether no worker needs a message any more.
+        version: newest version of the run.
+        deserted: whether no worker with a state is left, so that a replacement controller follows.
+        begun: the last epoch that was announced to its members; 0 for none.
+        asking: whether no worker was known to have a state, and all were asked for another Hello.
+        why: why the run failed, as a sentence; None if it did not.
     """
 
     term: int
@@ -78,17 +83,17 @@ class Facts:
 
 @final
 class Controllers:
-    """All controllers that were ever seen.
+    """All controllers that the search has met.
 
     Args:
-        bounds: what they are controllers of.
-        bug: that they have, if it is one of theirs.
+        bounds: limits of the search.
+        bug: bug to put in, if it is one of the controller's; None for none.
     """
 
     def __init__(self, bounds: Bounds, bug: Bug | None = None) -> None:
         self._bounds, self._bug = bounds, bug
         self._hubs: list[bytes] = []
-        # Pickled: a search takes a third less time than with deepcopy.
+        # Hubs are pickled: a search takes a third less time than with deepcopy.
         self.facts: list[Facts] = []
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[Hashable, tuple[int, Said]] = {}
@@ -98,25 +103,25 @@ class Controllers:
 
     @property
     def moves(self) -> int:
-        """What they were told, and answered, in how many different situations."""
+        """The number of different pairs of a controller and an input that were answered."""
         return len(self._known)
 
     def first(self, term: int, follows_loss: bool = False) -> int:
-        """One that nobody has said Hello to."""
+        """Return a new controller, to which no worker has said Hello."""
         return self._keep(self._bounds.hub(term, follows_loss))
 
     def hear(self, number: int, message: FromWorker) -> tuple[int, Said]:
-        """The controller after a message, and what it says."""
+        """Return the controller after a message, and its messages."""
         if self._bug is Bug.NAIVE_REPEAT and isinstance(message, Applied) and self.facts[number].changing:
             message = State(message.term, message.epoch, message.worker, message.version - 1, message.chain)
         return self._move(number, message, message.worker, lambda hub: hub.handle(message, NOW))
 
     def lost(self, number: int, worker: int) -> tuple[int, Said]:
-        """The controller after the connection of a worker has broken."""
+        """Return the controller after the connection of a worker has broken, and its messages."""
         return self._move(number, ("lost", worker), SENDER, lambda hub: hub.lost(worker, NOW))
 
     def tick(self, number: int) -> tuple[int, Said]:
-        """The controller when as much time has passed as it waits for."""
+        """Return the controller after the time it waits for has passed, and its messages."""
         return self._move(number, "tick", SENDER, lambda hub: hub.tick(hub.wake_at or NOW))
 
     def _move(
@@ -144,7 +149,7 @@ class Controllers:
         return number
 
     def _plain(self, hub: Hub, message: FromController) -> FromController:
-        """A message without what tells of time, or is only for people; with the bug, if there is one."""
+        """Return a message without times and texts for people, changed as the bug demands if there is one."""
         if isinstance(message, Refused):
             return Refused(message.term, message.epoch, "")
         if isinstance(message, Go):
@@ -157,7 +162,7 @@ class Controllers:
 
 
 def _matters(worker: int, message: FromController) -> bool:
-    """Whether a worker does anything when it reads that."""
+    """Return whether a worker may act on a message; the search drops other messages."""
     return not isinstance(message, Limit) and (not isinstance(message, Close) or worker in message.accepted)
 
 

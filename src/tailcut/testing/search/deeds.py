@@ -1,4 +1,4 @@
-"""What every step does: to the controller, to a worker, or as trouble from outside."""
+"""Carries out steps: of the controller, of a worker, and faults from outside."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tailcut.testing.search.workers import OVER, Gradient, Phase, Worker
 
 @final
 class Deeds:
-    """Carries steps out, on a scene.
+    """Carries out steps on a scene.
 
     Args:
-        bounds: of the search.
-        bug: that is put in, if any.
-        controllers: that there are.
-        logs: that there are.
+        bounds: limits of the search.
+        bug: bug to put in; None for none.
+        controllers: store of controllers.
+        logs: store of logs.
     """
 
     def __init__(self, bounds: Bounds, bug: Bug | None, controllers: Controllers, logs: Logs) -> None:
@@ -55,7 +55,7 @@ class Deeds:
         }
 
     def do(self, scene: Scene, step: Step) -> None:
-        """Let it happen; raises BrokenRuleError where a rule forbids it."""
+        """Carry out a step; raise BrokenRuleError if a rule forbids it."""
         self._by_name[step.what](scene, step)
         scene.tidy()
 
@@ -69,7 +69,7 @@ class Deeds:
             self._moved(scene, *self._controllers.hear(scene.controller, message))
 
     def _is_stale(self, message: FromWorker, scene: Scene) -> bool:
-        """Whether it was said to another controller, on a line that has not said Hello to this one."""
+        """Return whether a message other than Hello was sent to an earlier controller."""
         return (
             not isinstance(message, Hello) and message.term < self._controllers.facts[scene.controller].term
         )
@@ -95,7 +95,7 @@ class Deeds:
             rules.check_new(new, shared, scene.workers, self._logs)
             if before.epoch == 0 and before.term > 1:
                 rules.check_taken_over(new, scene.workers, shared.given_up, self._logs)
-            # Where all are gone who had a version, the others go on from what they have.
+            # If all workers that had a version are gone, the others continue from the version they have.
             kept = shared.kept if living(shared.kept_by, scene.workers) else shared.published
             shared = shared._replace(begun=shared.begun + 1, given_up=frozenset(), kept=kept)
         facts = self._controllers.facts[controller]
@@ -159,22 +159,22 @@ class Deeds:
         scene.workers[step.worker] = workers.copies(me, step.worker, log, self._logs)
 
     def _look_up(self, scene: Scene, step: Step) -> None:
-        """Whoever pulls or copies is called away from it."""
+        """Let a message call a worker away from pulling or copying."""
         number, me = step.worker, scene.workers[step.worker]
         if any(isinstance(message, Refused) for message in me.inbox):
             me = workers.gone(me)
         else:
-            # Who is known to join waits for the next epoch without another Hello.
+            # A worker known as a joiner waits for the next epoch without another Hello.
             me = me._replace(phase=Phase.WAITS if me.built else Phase.GREETS, goal=workers.NOWHERE)
         scene.workers[number] = me
 
     def _renew(self, scene: Scene, step: Step) -> None:
-        """What was still to be read is lost with the line."""
+        """Let a worker say Hello on its new connection: unread messages were lost with the old one."""
         me = self._resumed(scene.workers[step.worker]._replace(inbox=()), scene)
         scene.workers[step.worker] = workers.greets(me, step.worker, self._bounds.workers, self._logs)
 
     def _resumed(self, me: Worker, scene: Scene) -> Worker:
-        """A worker that is to say Hello, with the newest checkpoint where its state is behind that."""
+        """Return a worker about to say Hello, with the newest checkpoint if its state is behind that."""
         is_kept = self._bounds.checkpoints and me.phase is not Phase.DONE
         if not is_kept or self._bug is Bug.BEHIND_CHECKPOINT:
             return me
@@ -185,7 +185,7 @@ class Deeds:
         ended = Worker(Phase.ENDED, me.process, log=me.log)
         scene.workers[step.worker] = ended if me.phase is Phase.DONE else workers.gone(me)
 
-    # -- trouble ------------------------------------------------------------------------------------------------
+    # -- faults -------------------------------------------------------------------------------------------------
 
     def _spend(self, scene: Scene, left: Troubles, many: int = 1) -> None:
         scene.shared = scene.shared._replace(left=left._replace(altogether=left.altogether - many))
@@ -221,22 +221,22 @@ class Deeds:
         self._take_over(scene, step)
 
     def _take_over(self, scene: Scene, step: Step) -> None:
-        """Another controller is put in the place of one that has ended."""
+        """Put a replacement in the place of a controller that has ended."""
         facts = self._controllers.facts[scene.controller]
         scene.workers = [one._replace(outbox=(), renewed=one.phase not in OVER) for one in scene.workers]
         scene.controller = self._controllers.first(facts.term + 1, facts.deserted)
         given_up = facts.lost | facts.joining
         if facts.deserted:
-            # It has lost everybody, but went on without those alone who were not in its last epoch.
+            # It has lost all workers, but had only given up those that were not in its last epoch.
             given_up = frozenset(number for number in given_up if not _was_in(scene.workers[number], facts))
         scene.shared = scene.shared._replace(given_up=given_up)
 
     def _publish(self, scene: Scene, step: Step) -> None:
-        """The checkpoint of a version that everybody had reported gets its name."""
+        """Publish the checkpoint of a version that all workers had reported."""
         scene.shared = scene.shared._replace(published=scene.shared.kept)
 
 
 def _was_in(worker: Worker, facts: Facts) -> bool:
-    """Whether a worker knows that it was in the last epoch of a controller."""
+    """Return whether a worker knows that it was in the last epoch of a controller."""
     new = worker.new
     return new is not None and (new.term, new.epoch) == (facts.term, facts.begun)

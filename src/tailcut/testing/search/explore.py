@@ -1,4 +1,4 @@
-"""Every state that a system can come to, breadth first: what breaks a rule is told with a shortest way to it."""
+"""Explores all reachable states of a system, breadth first, and gives a shortest path to each broken rule."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class BrokenRuleError(Exception):
     """A rule does not hold.
 
     Args:
-        rule: its name, a word or two.
-        why: a sentence.
+        rule: name of the rule, a word or two.
+        why: how it is broken, as a sentence.
     """
 
     def __init__(self, rule: str, why: str) -> None:
@@ -27,28 +27,28 @@ class BrokenRuleError(Exception):
 
 
 class System(Protocol[State, Step]):
-    """What is explored. States are values; equal ones are one."""
+    """The interface of a system to explore. States are values: equal states count as one."""
 
     def start(self) -> State:
-        """The first state."""
+        """Return the first state."""
 
     def steps(self, state: State) -> Iterable[Step]:
-        """All that can happen next."""
+        """Return all steps that can happen next."""
 
     def after(self, state: State, step: Step) -> State:
-        """The state after it; raises BrokenRuleError where a rule forbids what happens."""
+        """Return the state after a step; raise BrokenRuleError if a rule forbids the step."""
 
     def is_trouble(self, step: Step) -> bool:
-        """Whether it goes wrong from outside: nobody may count on it to happen."""
+        """Return whether a step is a fault from outside: the system must not depend on it to progress."""
 
     def check(self, state: State) -> None:
-        """Raise BrokenRuleError where a state must not be."""
+        """Raise BrokenRuleError if a state breaks a rule."""
 
     def check_end(self, state: State) -> None:
-        """Raise BrokenRuleError where nothing happens by itself any more, and that is no end."""
+        """Raise BrokenRuleError if a state in which only faults can happen is no end of a run."""
 
     def tell(self, state: State, step: Step) -> str:
-        """What happens, as a sentence."""
+        """Return a step as a sentence."""
 
 
 @final
@@ -57,9 +57,9 @@ class Violation:
     """A broken rule.
 
     Attributes:
-        rule: its name.
-        why: a sentence.
-        way: what happened, step by step from the start, as sentences.
+        rule: name of the rule.
+        why: how it is broken, as a sentence.
+        way: the steps from the start to the violation, as sentences.
     """
 
     rule: str
@@ -74,15 +74,15 @@ class Violation:
 @final
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search has found.
+    """The result of a search.
 
     Attributes:
-        states: different ones.
-        transitions: from one to another.
+        states: number of different states.
+        transitions: number of steps from one state to another.
         depth: steps from the start to the farthest state.
-        whole: whether there are no others.
-        ends: whether every way ends, if nothing goes round in circles; None where not all states are known.
-        violations: the first of each rule.
+        whole: whether no state is left to expand.
+        ends: whether every path ends, since no state can be reached from itself; None if `whole` is False.
+        violations: the first violation of each rule.
     """
 
     states: int
@@ -100,19 +100,21 @@ def explore(
     stop_at_first: bool = True,
     report: Callable[[int, int, int], None] = lambda states, expanded, depth: None,
 ) -> Found:
-    """Come to every state, or to as many as are allowed.
+    """Explore all reachable states, or as many as allowed.
 
     Args:
-        system: to explore.
-        most_states: after which to stop.
-        stop_at_first: whether to stop at the first broken rule; otherwise no steps lead on from there.
-        report: is told states, those of them that were expanded, and the depth, now and then.
+        system: system to explore.
+        most_states: number of states after which to stop.
+        stop_at_first: whether to stop at the first broken rule; otherwise a state that breaks one is not
+            expanded.
+        report: called every `REPORT_EVERY` states with the number of states, of expanded states, and the
+            depth.
     """
     return _Search(system, most_states, stop_at_first, report).run()
 
 
 class _Search(Generic[State, Step]):
-    """One search. States have numbers, in the order in which they were found."""
+    """One search. States are numbered in the order in which they were found."""
 
     def __init__(
         self,
@@ -191,7 +193,7 @@ class _Search(Generic[State, Step]):
         self._violations[broken.rule] = Violation(broken.rule, broken.why, tuple(reversed(way)))
 
     def _every_way_ends(self) -> bool:
-        """Whether no state can come again: take away states that nothing leads to, as long as there are some."""
+        """Return whether no state can be reached from itself, by a topological sort."""
         leading = array("L", bytes(len(self._states) * array("L").itemsize))
         for target in self._edges:
             leading[target] += 1

@@ -1,7 +1,7 @@
-"""The state of an object as a value: two controllers with equal values do the same from there on.
+"""Turns the state of an object into a value: two controllers with equal values behave the same from there on.
 
-Everything that can be reached from the object counts, fields that are added to it later too, except what is named here.
-Moments and durations count only as being there or not: what is explored must not go by the clock.
+Everything that can be reached from the object counts, also fields added to it later, except the fields named
+here. All finite floats count as equal: the search must not depend on times.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from tailcut.engines.live.messages import Applied
 
 MATTERS_NOT: Mapping[str, frozenset[str]] = {
-    # Counted, told or learnt, and never looked at to decide something.
+    # Fields that are counted, reported or learnt, and never used for a decision.
     "Hub": frozenset({"ignored", "_records", "_settled", "_began"}),
-    # All workers of the search use the same options, which agree whatever was remembered of them.
+    # All workers of the search use the same options, which agree whatever is remembered of them.
     "Orders": frozenset({"scale", "agreement", "_untold", "_making", "_began"}),
     "Place": frozenset({"heard", "cut", "late", "arrivals"}),
     "Thinker": frozenset({"_lesson", "_state", "policy"}),
@@ -32,20 +32,20 @@ MATTERS_NOT: Mapping[str, frozenset[str]] = {
     "Suspicion": frozenset({"_doublings", "_since", "_expelled"}),
 }
 IN_ANY_ORDER = frozenset({"accepted", "_staleness"})
-"""Lists whose order is only the one in which things came."""
+"""Fields whose order has no meaning: it is only the order of arrival."""
 
 _PLAIN_TYPES = frozenset({type(None), bool, int, str, bytes})
 Seen: TypeAlias = dict[int, int]
-"""Places of the objects that were come across, by their ids."""
+"""Numbers of the objects met so far, by their ids, in the order in which they were met."""
 Way: TypeAlias = Callable[[Any, Seen], Hashable]
 _WAYS: dict[type, Way] = {}
-"""How values become hashable, by type."""
+"""Functions that make values hashable, by exact type."""
 _UNSET = object()
-"""The value of a slot that has none."""
+"""Marker for a slot without a value."""
 
 
 def frozen(value: Any) -> Hashable:
-    """The state of an object, hashable.
+    """Return the state of an object as a hashable value.
 
     Example:
         >>> frozen({"b": [1, 2.5], "a": {3, 2}}) == frozen({"a": {2, 3}, "b": [1, 7.25]})
@@ -66,7 +66,7 @@ def _frozen(value: Any, seen: Seen) -> Hashable:
 
 
 def _way(kind: type) -> Way:
-    """Return how values of a type become hashable; which way is theirs is looked up once per type."""
+    """Return the function that makes values of a type hashable; looked up once per type."""
     for kinds, way in _WAYS_OF:
         if issubclass(kind, kinds):
             return way
@@ -113,7 +113,7 @@ def _applied(value: Applied, seen: Seen) -> Hashable:
 
 
 def _object_way(kind: type) -> Way:
-    """Return how objects of a class become hashable: by the fields that count."""
+    """Return the function that makes objects of a class hashable, by the fields that count."""
     slots, passed_over = _slots(kind)
     has_more = bool(kind.__dictoffset__)
 
@@ -161,4 +161,4 @@ _WAYS_OF: tuple[tuple[type | tuple[type, ...], Way], ...] = (
     (dict, _mapping),
     (Applied, _applied),
 )
-"""How values of some types and their subclasses become hashable; the first that fits."""
+"""Functions that make values of some types and their subclasses hashable; the first match is used."""

@@ -1,4 +1,4 @@
-"""Logs of updates, each as one number: equal numbers are equal histories."""
+"""Logs of updates, each as one number: equal numbers mean equal histories."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ class Update(NamedTuple):
     """One update.
 
     Attributes:
-        term, epoch: it was made in.
-        version: of the round; it makes version + 1.
-        accepted: whose gradients are in it.
+        term: term of the controller that closed the round.
+        epoch: epoch of the round.
+        version: version of the round; the update makes version + 1.
+        accepted: workers whose gradients are in it.
         spoilt: whether one of them was not what its worker had computed.
     """
 
@@ -27,7 +28,7 @@ class Update(NamedTuple):
 
 @final
 class Logs:
-    """All logs that were ever seen.
+    """All logs that the search has met.
 
     Example:
         >>> logs = Logs()
@@ -42,7 +43,7 @@ class Logs:
         self._numbers: dict[tuple[int, Update], int] = {}
 
     def after(self, log: int, update: Update) -> int:
-        """A log with one update more."""
+        """Return a log with one more update."""
         number = self._numbers.get((log, update))
         if number is None:
             number = self._numbers[log, update] = len(self._before)
@@ -52,26 +53,26 @@ class Logs:
         return number
 
     def length(self, log: int) -> int:
-        """Updates in it: the version of the parameters."""
+        """Return the number of updates in a log, which is the version of the parameters."""
         return self._lengths[log]
 
     def start(self, log: int, length: int) -> int:
-        """Its first updates, so many; all if it has no more."""
+        """Return the log of the first `length` updates; the whole log if it has no more."""
         while self._lengths[log] > length:
             log = self._before[log]
         return log
 
     def last(self, log: int) -> Update | None:
-        """Its newest update; None where it has none."""
+        """Return the newest update of a log; None if it is empty."""
         return self._updates[log]
 
     def agree(self, one: int, other: int) -> bool:
-        """Whether one is the beginning of the other."""
+        """Return whether one log is the beginning of the other."""
         shorter, longer = sorted((one, other), key=self._lengths.__getitem__)
         return self.start(longer, self._lengths[shorter]) == shorter
 
     def updates(self, log: int) -> list[Update]:
-        """In order."""
+        """Return the updates of a log in order."""
         found: list[Update] = []
         while (last := self._updates[log]) is not None:
             found.append(last)
@@ -79,7 +80,7 @@ class Logs:
         return found[::-1]
 
     def tell(self, log: int) -> str:
-        """In words."""
+        """Return a log as text."""
         made = (
             f"{u.version} by {'+'.join(map(str, u.accepted))} in epoch {u.epoch}" for u in self.updates(log)
         )

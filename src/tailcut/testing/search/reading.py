@@ -1,4 +1,4 @@
-"""What a worker does when it reads a message, after the protocol."""
+"""The reaction of a worker to a message that it reads, by the protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailcut.testing.search.workers import (
 
 
 def reads(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
-    """It reads the next message."""
+    """Return the worker after it has read its next message."""
     message, me = me.inbox[0], me._replace(inbox=me.inbox[1:])
     if me.phase is Phase.DONE:
         return _hears_after_leaving(me, number, message, logs)
@@ -53,7 +53,7 @@ def reads(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
 
 
 def _hears_after_leaving(me: Worker, number: int, message: FromController, logs: Logs) -> Worker:
-    """It has ended when nobody needs it; in an epoch that takes it for a member it leaves once more."""
+    """Return a worker that has left after a message: released it ends; taken for a member it leaves again."""
     if isinstance(message, New):
         return leaves(me._replace(new=message), number, logs)
     is_free = isinstance(message, Free | Refused)
@@ -63,7 +63,7 @@ def _hears_after_leaving(me: Worker, number: int, message: FromController, logs:
 def _hears_while_greeting(
     me: Worker, number: int, message: FromController, workers: int, logs: Logs
 ) -> Worker:
-    """Only an epoch after its own counts; what else comes is of one that it is no longer in."""
+    """Return a worker that said Hello after a message: `New` and `Again` count only if they are later."""
     is_later = (message.term, message.epoch) > epoch_of(me)
     if isinstance(message, New):
         return _enters(me, number, message, logs) if is_later else me
@@ -78,14 +78,14 @@ def _hears_while_greeting(
 
 
 def _can_end(me: Worker, number: int, over: Over) -> bool:
-    """Whether it can have the last version from others of its epoch, as if it had not said Hello."""
+    """Return whether a worker that said Hello can still get the last version from others of its epoch."""
     if me.new is None or (over.term, over.epoch) != epoch_of(me):
         return False
     return number not in me.new.joiners or me.stands == epoch_of(me)
 
 
 def _enters(me: Worker, number: int, new: New, logs: Logs) -> Worker:
-    """It is in a new epoch: nothing of the one before completes from here on."""
+    """Return the worker in a new epoch: nothing of the epoch before completes from here on."""
     me = me._replace(new=new, goal=NOWHERE, inside=None, haunts=None)
     if number in new.joiners:
         return me._replace(phase=Phase.COPIES, gradient=Gradient.NONE)
@@ -101,7 +101,7 @@ def _enters(me: Worker, number: int, new: New, logs: Logs) -> Worker:
 
 
 def _goes_on(me: Worker, number: int, logs: Logs) -> Worker:
-    """It is where its epoch begins: it waits on with its gradient, or computes one."""
+    """Return the worker at the version its epoch begins at: it waits with its gradient, or computes one."""
     me = me._replace(stands=epoch_of(me))
     if me.gradient is Gradient.NONE:
         return me._replace(phase=Phase.COMPUTES)

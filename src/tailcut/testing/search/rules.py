@@ -1,18 +1,17 @@
-"""What must hold, whatever goes wrong.
+"""The rules that hold with any faults.
 
     fork              members of an epoch have one history: each log is the beginning of the longest
-    redone            no round is made again that a surviving member has completed
+    redone            no round is repeated that a surviving member has completed
     twice or skipped  every worker applies each version once, in order
     spoilt            an update is made of gradients as they were computed
-    lost              a version that all had reported, or whose checkpoint was published, is never gone back behind
-    forgotten         a controller that takes over goes on from all that was applied by anybody it did not give up
-    gave up           a run fails only where nobody who is left has the state of the net, and ends at its last version
-                      With checkpoints it never fails
-    stuck             as long as somebody has a state, the run gets to its end, with everybody who is left
-    endless           so much trouble, so many epochs, and no more
+    lost              no version is undone that all had reported, or whose checkpoint was published
+    forgotten         a replacement controller keeps all updates of workers that were not given up before
+    gave up           a run ends early only if no worker that is left has a state; with checkpoints never
+    stuck             as long as a worker has a state, the run reaches its end, with all workers that are left
+    endless           the number of epochs is limited by the number of faults
 
-Where all are gone who had a version, the others may go on from what they have; with checkpoints, from no older version
-than that of the newest.
+If all workers that had a version are gone, the others may continue from the version they have; with
+checkpoints from no older version than that of the newest.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ HAS_STATE = (Phase.COMPUTES, Phase.WAITS, Phase.REDUCES, Phase.PULLS, Phase.LEAV
 
 
 def check_members(facts: Facts, workers: Sequence[Worker], kept: int, logs: Logs) -> None:
-    """Those who are in the run, or have left it in order, agree with each other and with what was published."""
+    """Check that workers in the run, or that left it in order, agree with each other and the kept log."""
     found = [
         (number, worker.log)
         for number, worker in enumerate(workers)
@@ -54,7 +53,7 @@ def check_members(facts: Facts, workers: Sequence[Worker], kept: int, logs: Logs
 
 
 def check_new(new: New, shared: Shared, workers: Sequence[Worker], logs: Logs) -> None:
-    """An epoch goes on from the longest log of its members, and from all that was reported by somebody who lives."""
+    """Check that an epoch begins with its members' longest log, and loses no kept or published version."""
     for number in new.members:
         worker = workers[number]
         if number in new.joiners or worker.phase in OVER or not worker.built:
@@ -77,7 +76,7 @@ def check_new(new: New, shared: Shared, workers: Sequence[Worker], logs: Logs) -
 
 
 def check_taken_over(new: New, workers: Sequence[Worker], given_up: frozenset[int], logs: Logs) -> None:
-    """A controller's first epoch keeps what everybody has who is there, or will come, and was not given up before."""
+    """Check that a replacement's first epoch keeps the updates of all live workers that were not given up."""
     holder = workers[new.holder]
     if holder.phase in OVER:
         return
@@ -91,7 +90,7 @@ def check_taken_over(new: New, workers: Sequence[Worker], given_up: frozenset[in
 
 
 def check_reason(facts: Facts, workers: Sequence[Worker], total: int) -> None:
-    """Why a controller has given up."""
+    """Check that a controller has ended its run early only for want of a worker with the state."""
     if facts.why is None:
         if facts.over and not facts.deserted and facts.version < total:
             raise BrokenRuleError("gave up", f"The run is over at version {facts.version}, not {total}.")
@@ -104,9 +103,9 @@ def check_reason(facts: Facts, workers: Sequence[Worker], total: int) -> None:
 
 
 def check_ended(facts: Facts, workers: Sequence[Worker], total: int, logs: Logs) -> None:
-    """Nothing happens by itself any more: everybody has come to the end, or its process is gone."""
+    """Check a state in which only faults can happen: every worker ended at the last version, or is gone."""
     if facts.epoch == 0 and not any(worker.built and worker.phase not in OVER for worker in workers):
-        # A roll call that only newcomers answer, and that ends when they have waited for long enough.
+        # Only newcomers answer this roll call, and it ends when they have waited long enough.
         return
     for number, worker in enumerate(workers):
         if worker.phase not in OVER:
@@ -120,7 +119,7 @@ def check_ended(facts: Facts, workers: Sequence[Worker], total: int, logs: Logs)
 
 
 def published(facts: Facts, shared: Shared, workers: Sequence[Worker], logs: Logs) -> Shared:
-    """With the log up to the version that all who are there have reported, if that is more than before."""
+    """Return the shared part with `kept` at the version that all present workers reported, if newer."""
     if facts.epoch == 0 or not facts.there or facts.oldest <= logs.length(shared.kept):
         return shared
     holders = (workers[number] for number in facts.there)

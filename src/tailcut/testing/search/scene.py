@@ -1,4 +1,4 @@
-"""One state of the world, taken apart: it is changed here, and put together again as a few numbers."""
+"""One state of the world, unpacked into objects so that it can be changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailcut.testing.search.logs import EMPTY
 from tailcut.testing.search.workers import OVER, Worker
 
 State: TypeAlias = tuple[int, ...]
-"""Numbers of the controller, of what is shared, and of each worker."""
+"""The numbers of the controller, of the shared part, and of each worker."""
 T = TypeVar("T", bound=Hashable)
 
 
@@ -21,10 +21,10 @@ class Reduction(NamedTuple):
     """One attempt to make an update.
 
     Attributes:
-        close: what it is for.
-        joined: who has given its gradient to it, as bits.
-        broke: who has left it without a result, as bits.
-        spoilt: whether one of the gradients was not as it was computed.
+        close: the message that closed its round.
+        joined: workers that have given their gradients, as a bit mask.
+        broke: workers that have left it without a result, as a bit mask.
+        spoilt: whether one of the gradients was changed after it was computed.
     """
 
     close: Close
@@ -34,20 +34,20 @@ class Reduction(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether everything is in it that somebody needs to have the sum."""
+        """Return whether all accepted workers have given their gradients, so that it can complete."""
         return all(self.joined >> number & 1 for number in self.close.accepted)
 
 
 class Shared(NamedTuple):
-    """What belongs to nobody.
+    """The part of a state that belongs neither to the controller nor to a worker.
 
     Attributes:
-        left: what may still go wrong.
-        reductions: those that somebody is in, or may come to.
+        left: the number of faults that may still happen.
+        reductions: the reductions that a worker is in, or may enter.
         kept: the log up to the version that all had reported, or whose checkpoint was published.
-        kept_by: who was there when that was so, and has not been started anew.
-        begun: epochs, under all controllers.
-        given_up: whom the controller before this one had gone on without.
+        kept_by: workers that were there at that moment, and have not been started again.
+        begun: number of epochs begun, under all controllers.
+        given_up: workers that the controller before this one had continued without.
         published: the log up to the version of the newest checkpoint; without checkpoints always the empty one.
     """
 
@@ -72,7 +72,7 @@ class Numbered(Generic[T]):
         return len(self.values)
 
     def number(self, value: T) -> int:
-        """Of a value."""
+        """Return the number of a value; a new value gets the next number."""
         known = self._numbers.get(value)
         if known is None:
             known = self._numbers[value] = len(self.values)
@@ -85,9 +85,9 @@ class Scene:
     """A state that is being changed.
 
     Attributes:
-        controller: its number.
-        shared: what belongs to nobody.
-        workers: one after another.
+        controller: number of the controller.
+        shared: the shared part of the state.
+        workers: the workers in order.
     """
 
     controller: int
@@ -95,12 +95,12 @@ class Scene:
     workers: list[Worker]
 
     def reduction(self, close: Close) -> Reduction:
-        """The one that a Close is for."""
+        """Return the reduction of a Close; a new one if no worker has entered it."""
         known = (each for each in self.shared.reductions if each.close == close)
         return next(known, Reduction(close))
 
     def put(self, reduction: Reduction) -> None:
-        """It is like that now."""
+        """Replace the reduction of the same Close by this one."""
         others = [each for each in self.shared.reductions if each.close != reduction.close]
         found = sorted(
             [*others, reduction], key=lambda each: (each.close.term, each.close.epoch, each.close.version)
@@ -108,17 +108,17 @@ class Scene:
         self.shared = self.shared._replace(reductions=tuple(found))
 
     def join(self, number: int, close: Close, spoilt: bool) -> None:
-        """A worker gives its gradient to a reduction."""
+        """Record that a worker gives its gradient to a reduction."""
         it = self.reduction(close)
         self.put(it._replace(joined=it.joined | 1 << number, spoilt=it.spoilt or spoilt))
 
     def break_off(self, number: int, close: Close) -> None:
-        """A worker is out of a reduction, without a result."""
+        """Record that a worker leaves a reduction without a result."""
         it = self.reduction(close)
         self.put(it._replace(broke=it.broke | 1 << number))
 
     def is_hopeless(self, number: int, close: Close) -> bool:
-        """Whether a worker in a reduction finds out that it may not end: somebody is out of it, or never comes."""
+        """Return whether a worker notices that its reduction may not end: another left it, or never comes."""
         it = self.reduction(close)
         return any(other != number and self._is_out(other, it) for other in close.accepted)
 
@@ -132,7 +132,7 @@ class Scene:
         return new is None or (new.term, new.epoch) != (close.term, close.epoch)
 
     def tidy(self) -> None:
-        """Forget reductions that nobody is in, or can come to."""
+        """Forget reductions that no live worker is in, or can enter."""
         if self.shared.reductions:
             live = [one for one in self.workers if one.phase not in OVER]
             used = tuple(
@@ -143,7 +143,7 @@ class Scene:
             self.shared = self.shared._replace(reductions=used)
 
     def send(self, said: Said) -> New | None:
-        """What the controller says is on its way; the last epoch that it tells of."""
+        """Put the controller's messages into the inboxes; return the last `New` among them, if any."""
         new = None
         for number, message in said:
             worker = self.workers[number]

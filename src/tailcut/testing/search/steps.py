@@ -1,4 +1,4 @@
-"""What can happen next in a state: by itself, or as trouble from outside."""
+"""The steps that are possible in a state: by the system itself, or as faults from outside."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ READS = (Phase.WAITS, Phase.GREETS, Phase.DONE)
 
 
 class Step(NamedTuple):
-    """One thing that can happen.
+    """One possible step.
 
     Attributes:
-        what: its name.
-        worker: to whom, or by whom.
-        number: of messages that are not lost, for who is killed; of the next log, for who pulls.
+        what: name of the step.
+        worker: the worker that it is about; `NOBODY` if it is about the controller.
+        number: for `kill` the number of messages that still arrive; for `pull` the next log; for `copy` the
+            holder's log; for `silence` the number of silent workers.
     """
 
     what: str
@@ -32,12 +33,12 @@ class Step(NamedTuple):
 
 
 def living(those: Iterable[int], workers: Sequence[Worker]) -> list[int]:
-    """Return those whose process is there."""
+    """Return those of these workers whose process is alive, sorted."""
     return sorted(number for number in those if workers[number].phase not in OVER)
 
 
 def possible(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: Logs) -> list[Step]:
-    """Everything that can happen."""
+    """Return all steps that are possible."""
     if facts.deserted:
         return _deserted(scene, facts, bounds, bug, logs)
     if facts.ended and not bounds.to_the_end:
@@ -59,7 +60,7 @@ def possible(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: 
 
 
 def _deserted(scene: Scene, facts: Facts, bounds: Bounds, bug: Bug | None, logs: Logs) -> list[Step]:
-    """All workers are lost to the controller. Those who are still there go on until another takes its place."""
+    """Return the steps after the controller has lost all workers: live ones continue until a replacement."""
     alive = [number for number, worker in enumerate(scene.workers) if worker.phase not in OVER]
     if not alive and not (bounds.checkpoints and scene.shared.left.returns):
         return []
@@ -101,24 +102,24 @@ def _by_itself(scene: Scene, facts: Facts, number: int, bug: Bug | None, logs: L
 
 
 def _calls(message: FromController, worker: Worker) -> bool:
-    """Whether a message calls a worker away from what it fetches."""
+    """Return whether a message calls a worker away from pulling or copying."""
     if isinstance(message, New):
         return (message.term, message.epoch) > epoch_of(worker)
     return isinstance(message, Stop | Again | Refused)
 
 
 def _can_publish(scene: Scene, facts: Facts) -> bool:
-    """Whether a checkpoint may get its name: of the version that all had reported, by one of them that is in the run.
+    """Return whether a live worker of the run may publish a checkpoint of the version that all had reported.
 
-    One that was cut off may do so later, too. That is not explored: it does no harm, since the run has that version
-    still, or has made it anew, or returns to it.
+    A worker that was cut off may publish later, too. That is not explored: it does no harm, since the run
+    still has that version, or has made it anew, or returns to it.
     """
     in_run = {*facts.there, *facts.serving} & scene.shared.kept_by
     return scene.shared.published != scene.shared.kept and bool(living(in_run, scene.workers))
 
 
 def updates(scene: Scene, number: int, worker: Worker, bug: Bug | None, logs: Logs) -> list[int]:
-    """Logs with the next update that a worker lacks, of members of its epoch that can give it: one, or none."""
+    """Return the logs with a worker's next update that members of its epoch can give: one, or none."""
     new, version = worker.new, logs.length(worker.log)
     found: list[int] = []
     if new is None:
@@ -131,16 +132,16 @@ def updates(scene: Scene, number: int, worker: Worker, bug: Bug | None, logs: Lo
             continue
         if logs.length(it.log) > version >= it.since:
             log = logs.start(it.log, version + 1)
-            # Who has another history is passed over.
+            # A member with another history is passed over.
             if logs.start(log, version) == worker.log and log not in found:
                 found.append(log)
     return found
 
 
 def _may_give(other: int, it: Worker, worker: Worker, logs: Logs) -> bool:
-    """Whether another is asked for updates: not if it joins, unless it has made the one that is wanted, in this epoch.
+    """Return whether another worker is asked for updates: a joiner only for one it made in this epoch.
 
-    What it has from before it may have made with others who were given up.
+    A joiner may have made older updates together with workers that were given up.
     """
     new = worker.new
     assert new is not None
@@ -152,7 +153,7 @@ def _may_give(other: int, it: Worker, worker: Worker, logs: Logs) -> bool:
 
 
 def states(scene: Scene, worker: Worker) -> list[int]:
-    """The log of the state that a worker can copy now, cut at the version that its epoch begins at; or nothing."""
+    """Return the log of the holder whose state a worker can copy now, in a list; empty if it cannot copy."""
     new = worker.new
     if new is None:
         return []
@@ -163,7 +164,7 @@ def states(scene: Scene, worker: Worker) -> list[int]:
 
 
 def _time(scene: Scene, facts: Facts, bounds: Bounds) -> Iterator[Step]:
-    """Who is dead need not be waited for; going on without one who is well is trouble."""
+    """Return the steps of time: waiting for dead workers ends; continuing without a live one is a fault."""
     if not facts.wakes or facts.over:
         return
     awaited = facts.reducing if facts.epoch and not facts.asking else _unheard(scene, facts)
@@ -178,7 +179,7 @@ def _time(scene: Scene, facts: Facts, bounds: Bounds) -> Iterator[Step]:
 
 
 def _may_speak(worker: Worker) -> bool:
-    """Who has left says something only to a controller that does not know of it."""
+    """Return whether a worker may send a message; one that has left does so only to a new controller."""
     if worker.phase is Phase.DONE:
         return worker.renewed or bool(worker.outbox)
     return worker.phase not in OVER

@@ -1,4 +1,4 @@
-"""What happens, in words: a way through the world that a person can follow."""
+"""Describes steps in words, so that a person can follow a path of states."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailcut.testing.search.workers import Phase
 
 
 def told(step: Step, before: Scene, after: Scene, facts: Facts, logs: Logs) -> str:
-    """One step as a sentence, with what the controller says to it."""
+    """Return one step as a sentence, with the messages that the controller sends."""
     return f"{_deed(step, before, after, facts, logs)}{_answers(before, after)}."
 
 
@@ -77,7 +77,7 @@ def _controllers_own(step: Step, before: Scene, facts: Facts) -> str:
 
 
 def _answers(before: Scene, after: Scene) -> str:
-    """To whom the controller says what."""
+    """Return the messages that the controller sends in a step, with their receivers, as text."""
     found: dict[FromController, list[int]] = {}
     for number, (old, new) in enumerate(zip(before.workers, after.workers, strict=True)):
         for message in new.inbox[len(old.inbox) :]:

@@ -1,11 +1,12 @@
-"""The model of a worker, after the protocol.
+"""The model of a worker, by the protocol.
 
     greets ─▶ (copies) ─▶ computes ─▶ waits ─▶ reduces ─▶ computes …          done ─▶ ended
        ▲                     ▲          ├─▶ pulls ──┘                           ▲
-       └─ Again, a new line ─┼──────────┤                                       │
+       └─ Again, reconnect ──┼──────────┤                                       │
                              └── Go ────┴─────────────── Over ─▶ (leaves) ──────┘
 
-A worker is a value; every function here gives the one that it becomes. Nothing is read while it computes or reduces.
+A worker is a value; the functions here return its next value. A worker reads no message while it computes or
+reduces.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ NOWHERE = -1
 
 
 class Phase(StrEnum):
-    """What a worker does."""
+    """The activity of a worker."""
 
     GREETS = "waits for an answer to its Hello"
     COPIES = "copies the holder's state"
@@ -48,7 +49,7 @@ class Phase(StrEnum):
 
 
 class Gradient(StrEnum):
-    """What a worker waits with."""
+    """The gradient that a worker waits with."""
 
     NONE = ""
     OWN = "as it was computed"
@@ -59,19 +60,20 @@ class Worker(NamedTuple):
     """One worker.
 
     Attributes:
-        phase: what it does.
-        process: how often its process was started again.
-        built: whether it has been in an epoch with a state; until then it is not in its loop.
-        new: the epoch that it is in; None for none yet.
-        stands: term and epoch of the last one whose beginning it had.
-        log: updates that it has applied, as `Logs` numbers them.
+        phase: its activity.
+        process: number of times that its process was started again.
+        built: whether it has been in an epoch with a state; until then it is not in its training loop.
+        new: the message of the epoch that it is in; None for none yet.
+        stands: term and epoch of the last epoch whose first version it had.
+        log: the updates that it has applied, as a number in `Logs`.
         since: version from which on it keeps updates for others.
-        gradient: that it has brought.
-        goal: version that it pulls up to.
-        inside: the reduction that it is in.
-        haunts: with the bug, the reduction that may still complete, though it has said that it would not.
-        renewed: whether its line to the controller was lost and is there again, and it has not noticed.
-        inbox, outbox: messages on their way, in order.
+        gradient: the gradient that it waits with.
+        goal: version that it pulls up to; `NOWHERE` if it does not pull.
+        inside: the Close of the reduction that it is in; None if it is in none.
+        haunts: with the bug `NO_PROMISE`, the Close of a reduction that may still complete after its `State`.
+        renewed: whether its connection to the controller broke and was made again, unnoticed by it so far.
+        inbox: messages on their way to it, in order.
+        outbox: messages on their way from it, in order.
     """
 
     phase: Phase
@@ -92,41 +94,41 @@ class Worker(NamedTuple):
 
 OVER = (Phase.ENDED, Phase.GONE)
 IN_STEP = (Phase.WAITS, Phase.PULLS, Phase.LEAVES, Phase.COPIES, Phase.GREETS, Phase.DONE)
-"""Where a worker looks at what came."""
+"""Phases in which a worker notices a new connection."""
 
 
 def address(number: int, process: int) -> str:
-    """Where others pull from it; another one for every process."""
+    """Return the address from which others pull a worker's updates; different for each process."""
     return f"{number}.{process}"
 
 
 def chain(log: int) -> bytes:
-    """As messages tell it."""
+    """Return the history hash of a log, as in messages."""
     return b"%d" % log
 
 
 def epoch_of(me: Worker) -> tuple[int, int]:
-    """Term and epoch that it is in."""
+    """Return the term and epoch that a worker is in."""
     return (1, 0) if me.new is None else (me.new.term, me.new.epoch)
 
 
 def here(me: Worker, number: int, logs: Logs) -> tuple[int, int, int, int]:
-    """What most messages begin with."""
+    """Return the first fields of most messages: term, epoch, worker, version."""
     return *epoch_of(me), number, logs.length(me.log)
 
 
 def says(me: Worker, message: FromWorker) -> Worker:
-    """With one message more on its way."""
+    """Return the worker with one more message on its way."""
     return me._replace(outbox=(*me.outbox, message))
 
 
 def gone(me: Worker, kept: int | None = None) -> Worker:
-    """Its process has ended; so many of its messages come to the controller all the same, or all of them."""
+    """Return the worker after its process has ended; its first `kept` messages still arrive, all if None."""
     return Worker(Phase.GONE, me.process, outbox=me.outbox[:kept])
 
 
 def greets(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
-    """It says Hello, for the first time or again, with what it has; who has left, so that it is known of."""
+    """Return the worker after a Hello, its first or another one; one that has left stays `DONE`."""
     phase = Phase.DONE if me.phase is Phase.DONE else Phase.GREETS
     me = me._replace(phase=phase, goal=NOWHERE, inside=None, renewed=False)
     term, epoch = me.stands
@@ -148,7 +150,7 @@ def greets(me: Worker, number: int, workers: int, logs: Logs) -> Worker:
 
 
 def resumes(me: Worker, published: int, logs: Logs) -> Worker:
-    """It loads the newest checkpoint where its own state is behind that, before it says Hello to another controller."""
+    """Return the worker with the newest checkpoint if its own state is older, or differs at that version."""
     is_newer = logs.length(published) > logs.length(me.log)
     differs = me.stands[1] > 0 and logs.length(published) == logs.length(me.log) and published != me.log
     if not (is_newer or differs):
@@ -158,30 +160,30 @@ def resumes(me: Worker, published: int, logs: Logs) -> Worker:
 
 
 def arrives(me: Worker, number: int, logs: Logs) -> Worker:
-    """It comes to `step()` with a gradient."""
+    """Return the worker after it has come to `step()` with a gradient."""
     me = me._replace(phase=Phase.WAITS, gradient=Gradient.OWN)
     return hands_in(me, number, logs)
 
 
 def hands_in(me: Worker, number: int, logs: Logs) -> Worker:
-    """It says that it waits."""
+    """Return the worker after it has sent `Arrived`."""
     return says(me, Arrived(*here(me, number, logs), 8, 1.0, 1.0, True))
 
 
 def stops(me: Worker, number: int, logs: Logs) -> Worker:
-    """It says which version it has, and that nothing of its epoch completes any more."""
+    """Return the worker after it has sent `State`: nothing of its epoch completes any more."""
     me = me._replace(phase=Phase.WAITS, inside=None)
     return says(me, Stopped(*here(me, number, logs), chain(me.log)))
 
 
 def leaves(me: Worker, number: int, logs: Logs) -> Worker:
-    """Its loop is over."""
+    """Return the worker after its training loop has ended and it has sent `Bye`."""
     me = me._replace(phase=Phase.DONE, goal=NOWHERE, gradient=Gradient.NONE)
     return says(me, Bye(*here(me, number, logs)))
 
 
 def pulls(me: Worker, number: int, log: int, logs: Logs) -> Worker:
-    """It applies the next update that it has missed."""
+    """Return the worker after it has applied the next update that it has missed."""
     me = me._replace(log=log, gradient=Gradient.NONE)
     if logs.length(log) < me.goal:
         return me
@@ -192,13 +194,13 @@ def pulls(me: Worker, number: int, log: int, logs: Logs) -> Worker:
 
 
 def copies(me: Worker, number: int, log: int, logs: Logs) -> Worker:
-    """It has the state of another, but not the updates that led to it."""
+    """Return the worker after it has copied a state, without the updates that led to it."""
     me = me._replace(phase=Phase.COMPUTES, built=True, stands=epoch_of(me), log=log, since=logs.length(log))
     return says(me, Applied(*here(me, number, logs), chain(log)))
 
 
 def completes(me: Worker, number: int, close: Close, spoilt: bool, logs: Logs) -> Worker:
-    """It has the sum, and applies it."""
+    """Return the worker after it has completed a reduction and applied the update."""
     version = logs.length(me.log)
     if close.version != version:
         raise BrokenRuleError(

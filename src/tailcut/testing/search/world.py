@@ -1,11 +1,12 @@
-"""The world: a real controller, workers, and all that is between them; one step after another.
+"""The system that the search explores: a real controller, model workers, and the messages between them.
 
-A reduction ends at one worker after the other, so that anybody may die between the first and the last of them. Messages
-keep their order on each way, and may come at any time. What one who is killed said last may be lost, or come; then its
-death is noticed, at any time. A worker that is frozen is one that takes no step for a while.
+A reduction completes at one worker after another, so any worker may die between the first and the last of
+them. Messages keep their order on each connection, and may arrive at any time. The last messages of a killed
+worker may be lost or arrive; then the controller notices its death, at any time. A frozen worker takes no
+step for a while.
 
-Workers are not alike: a controller prefers lower numbers where it has the choice, so that states which differ only in
-who is who are different ones.
+Workers are not interchangeable: a controller prefers lower numbers if it has the choice, so states that
+differ only in the numbers of workers are different states.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from tailcut.testing.search.workers import Phase, Worker, greets
 
 @final
 class World:
-    """What is explored.
+    """The system to explore.
 
     Args:
-        bounds: how far.
-        bug: that is put in, if any.
+        bounds: limits of the search.
+        bug: bug to put in; None for none.
 
     Attributes:
-        controllers: all that were seen.
-        logs: likewise.
+        controllers: all controllers met so far.
+        logs: all logs met so far.
 
     Example:
         >>> from tailcut.testing.search.bounds import Troubles
@@ -53,7 +54,7 @@ class World:
         self._sound: set[tuple[object, ...]] = set()
 
     def start(self) -> State:
-        """The first epoch has begun, and everybody is in it."""
+        """Return the first state: all workers have said Hello, and have read the answers."""
         many = self._bounds.workers
         those = [greets(Worker(Phase.GREETS), number, many, self.logs) for number in range(many)]
         scene = Scene(self.controllers.first(1), Shared(self._bounds.troubles), those)
@@ -63,38 +64,38 @@ class World:
         return self._packed(scene)
 
     def steps(self, state: State) -> list[Step]:
-        """All that can happen next."""
+        """Return all steps that can happen next."""
         return possible(self._scene(state), self._facts(state), self._bounds, self._bug, self.logs)
 
     def after(self, state: State, step: Step) -> State:
-        """The state after it."""
+        """Return the state after a step; raise BrokenRuleError if a rule forbids the step."""
         scene = self._scene(state)
         self._deeds.do(scene, step)
         return self._packed(scene)
 
     def is_trouble(self, step: Step) -> bool:
-        """Whether it goes wrong from outside."""
+        """Return whether a step is a fault from outside."""
         return step.what in TROUBLE
 
     def check(self, state: State) -> None:
-        """The rules about states."""
+        """Raise BrokenRuleError if a state breaks a rule."""
         scene, facts = self._scene(state), self._facts(state)
         rules.check_reason(facts, scene.workers, self._bounds.total)
-        # Most states differ in messages only.
+        # Most states differ in messages only: the members are checked once for all of them.
         seen = (state[0], scene.shared.kept, *((one.phase, one.log) for one in scene.workers))
         if seen not in self._sound:
             rules.check_members(facts, scene.workers, scene.shared.kept, self.logs)
             self._sound.add(seen)
 
     def check_end(self, state: State) -> None:
-        """Nothing happens by itself any more."""
+        """Raise BrokenRuleError if a state in which only faults can happen is no end of a run."""
         facts = self._facts(state)
         if facts.ended and not facts.deserted and not self._bounds.to_the_end:
             return
         rules.check_ended(self._facts(state), self._scene(state).workers, self._bounds.total, self.logs)
 
     def tell(self, state: State, step: Step) -> str:
-        """What happens, as a sentence."""
+        """Return a step as a sentence."""
         before = self._scene(state)
         try:
             after = self._scene(self.after(state, step))
@@ -103,12 +104,12 @@ class World:
         return told(step, before, after, self._facts(state), self.logs)
 
     def _scene(self, state: State) -> Scene:
-        """A state, taken apart."""
+        """Return a state as objects."""
         those = [self._workers.values[number] for number in state[2:]]
         return Scene(state[0], self._shared.values[state[1]], those)
 
     def _facts(self, state: State) -> Facts:
-        """What can be seen of the controller."""
+        """Return the facts about the controller of a state."""
         return self.controllers.facts[state[0]]
 
     def _packed(self, scene: Scene) -> State:
