@@ -26,6 +26,8 @@ from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes, Shar
 
 CELL = 1.0 - 2.0**-20
 """A whole cell, short of the next."""
+VAGUE = 3.0
+"""Rounds after which laws tell the common factor of a past round with half of the smoothing."""
 MOST_SCORED = 500
 """Workers by which variants are scored: of k times as many, every k-th worker counts."""
 
@@ -102,7 +104,10 @@ class Bayes(Forecaster[BayesBelief | None]):
         known = base.last_cell[rows] != NEVER
         if not known.any():
             return now
-        laws, beyond = honest(law[known], base.levels[rows[known]], max(int(belief.crowd), 1))
+        crowd = max(int(belief.crowd), 1)
+        # Laws are vague at first, or what is noise would pass for a factor; later they must not blur its drift.
+        laws = _smooth(belief, law[known], crowd, VAGUE / (VAGUE + belief.scored))
+        laws, beyond = honest(laws, base.levels[rows[known]], crowd)
         where = positions_of(belief, seen)[known]
         groups = now.groups_of(seen)[known]
         return shared.followed(now, groups, laws, beyond, where, seen.observed[known], seen.late)
@@ -198,7 +203,7 @@ class Bayes(Forecaster[BayesBelief | None]):
         unknown = belief.base.ids[rows] != roster.workers
         law[unknown] = belief.everybody
         places[unknown] = int(np.median(belief.base.levels))
-        laws, beyond = honest(law, places, len(roster))
+        laws, beyond = honest(_smooth(belief, law, len(roster)), places, len(roster))
         group_ids, groups = np.unique(grouping(roster.nodes), return_inverse=True)
         settled = None
         if self.scenarios:
@@ -238,6 +243,13 @@ def plain_position(belief: BayesBelief, seen: RunTimes) -> FloatArray:
         shifts = np.floor(shifts + 0.5)  # So that an atom stays in one cell.
     out: FloatArray = np.clip(positions_of(belief, seen) - shifts, 0.0, COUNT - 2.0**-20)
     return out
+
+
+def _smooth(belief: BayesBelief, law: FloatArray, crowd: int, part: float = 1.0) -> FloatArray:
+    """Return laws that claim no more than the run times seen can tell; values that repeat stay as sharp as they are."""
+    if len(belief.atoms.known()):
+        return law
+    return pool.smoothed(law, (1.0 + belief.scored) * crowd, part)
 
 
 def trust_of(belief: BayesBelief) -> float:
