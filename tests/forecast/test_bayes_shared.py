@@ -11,6 +11,7 @@ from tailcut.forecast import Bayes
 from tailcut.forecast.bayes.atoms import Atoms
 from tailcut.forecast.bayes.bayes import plain_position
 from tailcut.forecast.bayes.belief import BayesBelief
+from tailcut.forecast.bayes.pool import smoothed
 from tailcut.forecast.bayes.shared import REACH, SHIFTS, Shared, prior
 from tailcut.policies import bayes
 from tailcut.table import Table
@@ -90,6 +91,37 @@ def test_bayes_waits_for_all_where_only_the_common_work_varies(n: int) -> None:
     rng = np.random.default_rng(n)
     table = Table.dense(rng.gamma(8.0, 1 / 8.0, (100, 1)) * noise(100, n, 0.03))
     assert of_wait_all(table) > 0.98
+
+
+def wide(law: str, rounds: int, n: int, seed: int) -> Table:
+    """Independent run times with a coefficient of variation of about a half, and much in the lower tail."""
+    rng = np.random.default_rng(seed)
+    return Table.dense(
+        rng.gamma(4.5, 1 / 4.5, (rounds, n)) if law == "gamma" else rng.uniform(0.14, 1.86, (rounds, n))
+    )
+
+
+@pytest.mark.parametrize(("law", "n"), [("gamma", 400), ("uniform", 200)])
+def test_many_independent_workers_are_not_taken_for_slow_rounds(law: str, n: int) -> None:
+    """With a law of a few rounds noise passes for a factor; rounds closed for it show nothing to the contrary."""
+    table = wide(law, 50, n, seed=11)
+    best = best_static(table, skip=BEGIN).run.throughput(BEGIN)
+    assert replay(table, bayes()).throughput(BEGIN) > 0.9 * best
+
+
+def test_a_smoothed_law_has_the_mass_and_the_middle_of_the_law_and_the_width_of_the_rule() -> None:
+    law = np.zeros((2, 400))
+    law[0, 180:221] = 1 / 41
+    law[1, [100, 300]] = 0.5
+    found = smoothed(law, 1000.0)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    cells = np.arange(400)
+    np.testing.assert_allclose(found @ cells, law @ cells)
+    variance = [float(each[0] @ cells**2 - (each[0] @ cells) ** 2) for each in (law, found)]
+    spreads = [41 / 12**0.5, 100.0]
+    width = 0.9 * np.median(spreads) * 1000.0**-0.2
+    assert variance[1] - variance[0] == pytest.approx(width**2, rel=0.02)
+    np.testing.assert_array_equal(smoothed(np.eye(3, 50, 20), 10.0), np.eye(3, 50, 20))
 
 
 def test_atoms_are_found_and_forgotten() -> None:

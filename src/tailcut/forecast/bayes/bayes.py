@@ -26,8 +26,8 @@ from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes, Shar
 
 CELL = 1.0 - 2.0**-20
 """A whole cell, short of the next."""
-VAGUE = 3.0
-"""Rounds after which laws tell the common factor of a past round with half of the smoothing."""
+FIRST_BLUR, VAGUE = 2.0, 5.0
+"""Smoothing with which the first laws tell the common factor of a past round, and rounds after which half is left."""
 MOST_SCORED = 500
 """Workers by which variants are scored: of k times as many, every k-th worker counts."""
 
@@ -106,7 +106,7 @@ class Bayes(Forecaster[BayesBelief | None]):
             return now
         crowd = max(int(belief.crowd), 1)
         # Laws are vague at first, or what is noise would pass for a factor; later they must not blur its drift.
-        laws = _smooth(belief, law[known], crowd, VAGUE / (VAGUE + belief.scored))
+        laws = _smooth(belief, law[known], FIRST_BLUR * VAGUE / (VAGUE + belief.scored))
         laws, beyond = honest(laws, base.levels[rows[known]], crowd)
         where = positions_of(belief, seen)[known]
         groups = now.groups_of(seen)[known]
@@ -203,7 +203,9 @@ class Bayes(Forecaster[BayesBelief | None]):
         unknown = belief.base.ids[rows] != roster.workers
         law[unknown] = belief.everybody
         places[unknown] = int(np.median(belief.base.levels))
-        laws, beyond = honest(_smooth(belief, law, len(roster)), places, len(roster))
+        if self.scenarios:
+            law = _smooth(belief, law)
+        laws, beyond = honest(law, places, len(roster))
         group_ids, groups = np.unique(grouping(roster.nodes), return_inverse=True)
         settled = None
         if self.scenarios:
@@ -245,11 +247,11 @@ def plain_position(belief: BayesBelief, seen: RunTimes) -> FloatArray:
     return out
 
 
-def _smooth(belief: BayesBelief, law: FloatArray, crowd: int, part: float = 1.0) -> FloatArray:
+def _smooth(belief: BayesBelief, law: FloatArray, part: float = 1.0) -> FloatArray:
     """Return laws that claim no more than the run times seen can tell; values that repeat stay as sharp as they are."""
     if len(belief.atoms.known()):
         return law
-    return pool.smoothed(law, (1.0 + belief.scored) * crowd, part)
+    return pool.smoothed(law, float(belief.common.events.sum()), part)
 
 
 def trust_of(belief: BayesBelief) -> float:

@@ -25,7 +25,7 @@ def smoothed(laws: FloatArray, sample: float, part: float = 1.0) -> FloatArray:
 
     What hundreds of workers say of their common factor is a product over all of them. A law from few run times has
     peaks and gaps of its own, which the product would take for the truth. So the law is convolved with a normal
-    kernel of Silverman's width, 1.06 · spread · sample^(−1/5), the spread the median over workers of the smaller of
+    kernel of Silverman's width, 0.9 · spread · sample^(−1/5), the spread the median over workers of the smaller of
     standard deviation and interquartile range / 1.35.
 
     Args:
@@ -44,7 +44,7 @@ def smoothed(laws: FloatArray, sample: float, part: float = 1.0) -> FloatArray:
     reached = np.cumsum(laws, axis=1) / mass[:, None]
     quartiles = [np.argmax(reached >= level, axis=1) for level in (0.25, 0.75)]
     spread = float(np.median(np.minimum(deviation, (quartiles[1] - quartiles[0]) / 1.35)))
-    width = 1.06 * part * spread * max(sample, 1.0) ** -0.2
+    width = 0.9 * part * spread * max(sample, 1.0) ** -0.2
     if width < NARROW:
         return laws
     half = int(np.ceil(4.0 * width))
