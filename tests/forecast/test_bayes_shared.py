@@ -103,7 +103,7 @@ def wide(law: str, rounds: int, n: int, seed: int) -> Table:
 
 @pytest.mark.parametrize(("law", "n"), [("gamma", 400), ("uniform", 200)])
 def test_many_independent_workers_are_not_taken_for_slow_rounds(law: str, n: int) -> None:
-    """With a law of a few rounds noise passes for a factor; rounds closed for it show nothing to the contrary."""
+    """A law from few rounds makes noise look like a factor; rounds closed for that show nothing to the contrary."""
     table = wide(law, 50, n, seed=11)
     best = best_static(table, skip=BEGIN).run.throughput(BEGIN)
     assert replay(table, bayes()).throughput(BEGIN) > 0.9 * best
