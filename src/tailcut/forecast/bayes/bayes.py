@@ -26,7 +26,7 @@ from tailcut.types import FloatArray, Forecast, IntArray, Roster, RunTimes, Shar
 
 CELL = 1.0 - 2.0**-20
 """A whole cell, short of the next."""
-FIRST_BLUR, VAGUE = 2.0, 5.0
+FIRST_BLUR, VAGUE = 1.5, 3.0
 """Smoothing with which the first laws tell the common factor of a past round, and rounds after which half is left."""
 MOST_SCORED = 500
 """Workers by which variants are scored: of k times as many, every k-th worker counts."""

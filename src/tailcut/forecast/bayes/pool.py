@@ -8,6 +8,8 @@ from tailcut.forecast.trend.cells import blurred
 from tailcut.forecast.trend.own import MOST_UNKNOWN, Tally, hazard
 from tailcut.types import FloatArray
 
+MOST_SPREADS = 64
+"""Workers whose laws tell the spread; of k times as many, every k-th worker counts."""
 NARROW = 0.5
 """Width of a kernel, in cells, below which smoothing changes nothing."""
 
@@ -37,19 +39,13 @@ def smoothed(laws: FloatArray, sample: float, part: float = 1.0) -> FloatArray:
         `(n, cells)` laws of the same mass.
     """
     size = laws.shape[1]
-    cells = np.arange(size)
-    mass = laws.sum(axis=1)
-    middle = laws @ cells / mass
-    deviation = np.sqrt(np.maximum(laws @ cells**2 / mass - middle**2, 0.0))
-    reached = np.cumsum(laws, axis=1) / mass[:, None]
-    quartiles = [np.argmax(reached >= level, axis=1) for level in (0.25, 0.75)]
-    spread = float(np.median(np.minimum(deviation, (quartiles[1] - quartiles[0]) / 1.35)))
-    width = 0.9 * part * spread * max(sample, 1.0) ** -0.2
+    width = 0.9 * part * _spread(laws[:: 1 + len(laws) // MOST_SPREADS]) * max(sample, 1.0) ** -0.2
     if width < NARROW:
         return laws
     half = int(np.ceil(4.0 * width))
     kernel = np.exp(-0.5 * (np.arange(-half, half + 1) / width) ** 2)
-    whole = size + 2 * half
+    # Transforms of such lengths are fast; what is beyond the laws is empty.
+    whole = 64 * -(-(size + 2 * half) // 64)
     spectrum = np.fft.rfft(laws, whole, axis=1) * np.fft.rfft(kernel / kernel.sum(), whole)
     spilled = np.maximum(np.fft.irfft(spectrum, whole, axis=1), 0.0)
     out: FloatArray = spilled[:, half : half + size].copy()
@@ -57,3 +53,14 @@ def smoothed(laws: FloatArray, sample: float, part: float = 1.0) -> FloatArray:
     out[:, 0] += spilled[:, :half].sum(axis=1)
     out[:, -1] += spilled[:, half + size :].sum(axis=1)
     return out
+
+
+def _spread(laws: FloatArray) -> float:
+    """Return the median spread of laws, in cells; that of one is its deviation or quartile range, if smaller."""
+    cells = np.arange(laws.shape[1])
+    mass = laws.sum(axis=1)
+    middle = laws @ cells / mass
+    deviation = np.sqrt(np.maximum(laws @ cells**2 / mass - middle**2, 0.0))
+    reached = np.cumsum(laws, axis=1) / mass[:, None]
+    lower, upper = (np.argmax(reached >= level, axis=1) for level in (0.25, 0.75))
+    return float(np.median(np.minimum(deviation, (upper - lower) / 1.35)))
