@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hub_scripts import applied, arrived, bye, hello
@@ -140,6 +142,55 @@ def test_a_process_that_stands_by_and_is_stopped_does_not_keep_the_launcher_wait
             hears(line, New)
         until(is_said, "the second controller", AT_MOST)
         assert standing_by[0].poll() == -signal.SIGKILL
+    finally:
+        host.end(at_once=True)
+
+
+class Scripted:
+    """A controller's process that ends when the test says so."""
+
+    all: ClassVar[list[Scripted]] = []
+
+    def __init__(self, *_: object) -> None:
+        self.code: int | None = None
+        self.address = "tcp://127.0.0.1:4711"
+        Scripted.all.append(self)
+
+    def wait_until_listening(self, patience: float) -> bool:
+        return True
+
+    def end(self, at_once: bool, patience: float | None = None) -> None: ...
+
+
+def test_one_that_was_well_for_long_is_replaced_however_often_it_was_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosting, "ControllerProcess", Scripted)
+    monkeypatch.setattr(hosting, "SETTLED", math.inf)
+    monkeypatch.setattr(hosting, "WATCHFUL", math.inf)
+    Scripted.all.clear()
+    host, now = Host(tmp_path, lambda said: None, {}), 0.0
+    ask(tmp_path, 0, {"workers": 1, "policy": "wait-all"})
+
+    def dies_after(seconds: float) -> bool:
+        """Return whether another takes its place, within more time than the longest pause."""
+        nonlocal now
+        host.look(now)
+        before, now = len(Scripted.all), now + seconds
+        Scripted.all[-1].code = -signal.SIGKILL
+        ends = now + 2.0 * hosting.PAUSES[1]
+        while len(Scripted.all) == before and now < ends:
+            host.look(now)
+            now += 0.1
+        return len(Scripted.all) > before
+
+    try:
+        short = [dies_after(0.0) for _ in range(hosting.MOST_SHORT_LIVES + 1)]
+        assert all(short)
+        assert dies_after(1000.0), "its short lives are forgotten"
+        short = [dies_after(0.0) for _ in range(hosting.MOST_SHORT_LIVES + 1)]
+        assert short[:-1] == [True] * hosting.MOST_SHORT_LIVES
+        assert not short[-1], "one that only dies is given up"
     finally:
         host.end(at_once=True)
 

@@ -236,10 +236,12 @@ class Host:
         (self._folder / asking(number)).unlink()
 
     def _see_to(self, it: _Controller, now: Seconds) -> None:
-        if not it.process.code or it.backoff.times > MOST_SHORT_LIVES:
+        if not it.process.code:
             return
         it.ended = now if it.ended is None else it.ended
-        if now < it.backoff.due(it.ended):
+        # Asked first: it forgets the short lives before a long one.
+        due = it.backoff.due(it.ended)
+        if now < due or it.backoff.times > MOST_SHORT_LIVES:
             return
         if it.process.code == DESERTED:
             it.options["follows-loss"] = 1
