@@ -300,7 +300,7 @@ def test_stale_gradients_are_used_and_no_mini_batch_twice(
                 return [begun_at[job] for job in jobs]
         raise AssertionError(f"no worker began on what {record} used")
 
-    first = plan("async", updates=40, setting=slowly(0.05), servers=1)
+    first = plan("async", updates=40, setting=slowly(LEISURELY), servers=1)
     first = replace(first, checkpoints=tmp_path / "kept", keep_every=10)
     found = train(ray, first, heard=hear)
     (back,) = found.returns
